@@ -1,1 +1,6 @@
-"""Measurements of time and memory, each a ratio within one run."""
+"""Measurements, and the simulations behind stated results; what tests share lies in tests/support."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from localparity._io._files import parse_json, reading, write_whole
-from localparity.paper import Record, Run, Store
-from localparity.paper._store import PartScores
+from localparity.paper import Run, Store
+from localparity.paper._store import PartScores, Record
 
 
 def save_run(path: Path, record: Record, test: PartScores) -> None:

@@ -34,7 +34,7 @@ def bench_steps() -> Iterator[Measurement]:
     """A step with the exact search beside a step without a penalty."""
     import torch
 
-    from localparity.models.networks import MethodOptions, TensorRows, TrainingPlan
+    from localparity.models.networks import TensorRows, TrainingSettings
     from localparity.models.networks._methods import make_method
     from localparity.models.networks._networks import multilayer
     from localparity.models.networks._trainer import Steps, Training
@@ -42,13 +42,14 @@ def bench_steps() -> Iterator[Measurement]:
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(1024, 101, generator=generator)
     labels, groups = (features[:, 0] > 0.7).float(), (torch.rand(1024, generator=generator) < 0.33).long()
-    rows, plan = TensorRows(features, labels, groups, torch.ones(1024)), TrainingPlan()
+    rows = TensorRows(features, labels, groups, torch.ones(1024))
     for temperature in (10.0, 80.0):
         calls = []
         for name in ("erm", "diffmcdp"):
-            method = make_method(name, 0.2, 2, MethodOptions(temperature=temperature))
-            training = Training(method, multilayer(101, (512, 256, 64), 0.5), plan, rows, seed=0)
-            calls.append(partial(Steps(training, plan).take, 0))
+            settings = TrainingSettings(temperature=temperature)
+            method = make_method(name, 0.2, 2, settings)
+            training = Training(method, multilayer(101, (512, 256, 64), 0.5), rows, seed=0)
+            calls.append(partial(Steps(training, settings).take, 0))
         what = f"a step with the exact search / without a penalty, temperature {temperature:g}"
         yield at_most(what, ratio(*calls, 60, time.perf_counter), 1.5)
 

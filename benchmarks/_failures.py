@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from benchmarks import _designs as designs
-from benchmarks._blind_designs import BlindDesign, BlindPeople
 from benchmarks._designs import Design, Drawn, Rng
+from blind_designs import BlindDesign, BlindPeople
 from localparity.metrics._gap_curve import gap_curves
 from localparity.models import GroupBlindRepair, ScoreRepair
 from localparity.uncertainty._bands import upper_end, upper_ends
@@ -108,8 +108,8 @@ def turns(size: int, *jobs: designs.Job) -> Callable[[Rng], bool]:
 
     def fails(rng: Rng) -> bool:
         scores, groups, job = design(rng)
-        given = {"sensitive_features": groups, "control_features": job, "n_resamples": 99}
-        return lp.within_strata(None, scores, **given, random_state=rng).turned
+        rows = lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
+        return lp.within_strata(rows, job, n_resamples=99, random_state=rng).turned
 
     return fails
 
@@ -123,7 +123,9 @@ def does_not_turn(size: int, *jobs: designs.Job) -> Callable[[Rng], bool]:
 def splits(rng: Rng) -> bool:
     """Whether the clearest split of an age that says nothing is significant."""
     age, scores = rng.integers(18, 70, 120), rng.random(120)
-    found = lp.worst_split(None, scores, sensitive_features=age, n_resamples=99, random_state=rng)
+    found = lp.worst_split(
+        lp.Predictions.from_arrays(None, scores, sensitive_features=age), n_resamples=99, random_state=rng
+    )
     return (found.clearest or found).p_value <= 0.05
 
 

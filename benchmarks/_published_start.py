@@ -18,8 +18,9 @@ import localparity
 from localparity.models.networks._batches import TensorRows
 from localparity.models.networks._networks import Dropout
 from localparity.models.networks._trainer import Steps, Training, predict_scores
-from localparity.paper import PartScores, Record, Run
+from localparity.paper import Run
 from localparity.paper._data import DATA_SETS, load_samples
+from localparity.paper._store import PartScores, Record
 from localparity.paper._train import EncodedPart, make_trainer
 
 GROUP_1 = {"adult": "Male", "bank": "25 and over"}
@@ -56,7 +57,7 @@ class PublishedStart(Training):
 
     def __init__(self, run: Run, rows: TensorRows) -> None:
         trainer = make_trainer(run, rows, n_groups=2)
-        super().__init__(trainer.method, trainer.network, trainer.plan, rows, seed=run.seed)
+        super().__init__(trainer.method, trainer.network, rows, seed=run.seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(run.seed)
             for layer in (*self.network.modules(), *self.method.modules()):
@@ -70,10 +71,11 @@ class PublishedStart(Training):
         """Draw the dropout of a step into buffers, and return the row numbers of its batch."""
         if self.taken in MEASURED_AFTER:
             self._draw_seeds(4)  # Two for the training part, which is shuffled, one for each of the others.
-        if len(self.order) < self.plan.batch_size:
+        size = self.method.settings.batch_size
+        if len(self.order) < size:
             shuffler = torch.Generator().manual_seed(self._draw_seeds(2)[1])
             self.order = torch.randperm(len(self.rows.labels), generator=shuffler)
-        batch, self.order = self.order[: self.plan.batch_size], self.order[self.plan.batch_size :]
+        batch, self.order = self.order[:size], self.order[size:]
         for layer in self.network.modules():
             if isinstance(layer, Dropout) and layer.share > 0.0:
                 kept = torch.empty(len(batch), layer.width)
@@ -83,8 +85,9 @@ class PublishedStart(Training):
 
     def train(self) -> None:
         """Take all steps."""
-        steps = Steps(self, self.plan)
-        for step in range(self.plan.steps):
+        settings = self.method.settings
+        steps = Steps(self, settings)
+        for step in range(settings.steps):
             steps.take(step)
 
     def _draw_seeds(self, count: int) -> list[int]:

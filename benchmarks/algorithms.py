@@ -25,9 +25,10 @@ from localparity.metrics import gap_curve
 from localparity.metrics._approximate import mcdp_on_grid
 from localparity.paper import Store
 from localparity.paper._data import DATA_SETS
-from localparity.paper._selection import Measured, records_of
+from localparity.paper._selection import SeedMean, records_of
 from localparity.paper._store import PartScores
 from localparity.paper._tables import TextTable
+from localparity.predictions import Predictions
 
 OUT = Path(__file__).parent.parent / "results" / "reproduce"
 EPSILONS = (0.01, 0.05, 0.1)
@@ -35,10 +36,10 @@ KS = (1, 2, 4, 8, 16, 32, 64)
 
 # The paper's Table 4: seconds of one run of Algorithm 1.
 PUBLISHED_SECONDS = {
-    "adult": Measured(3.529, 0.122),
-    "bank": Measured(2.900, 0.006),
-    "celeba-a": Measured(7.748, 0.248),
-    "celeba-w": Measured(7.745, 0.169),
+    "adult": SeedMean(3.529, 0.122),
+    "bank": SeedMean(2.900, 0.006),
+    "celeba-a": SeedMean(7.748, 0.248),
+    "celeba-w": SeedMean(7.745, 0.169),
 }
 
 
@@ -89,13 +90,16 @@ def study_store(store: Store) -> list[AlgorithmStudy]:
 
 def study(dataset: str, models: Sequence[PartScores]) -> AlgorithmStudy:
     """Measure the algorithms on several models' scores; the times are those of the first."""
-    curves = [gap_curve(None, model.score, sensitive_features=model.group) for model in models]
+    curves = [
+        gap_curve(Predictions.from_arrays(None, model.score, sensitive_features=model.group))
+        for model in models
+    ]
     exact = {epsilon: np.array([curve.mcdp(epsilon) for curve in curves]) for epsilon in EPSILONS}
     scores = models[0].score.astype(np.float64)
     groups = np.unique(models[0].group, return_inverse=True)[1].astype(np.int64)
 
     def profile() -> object:
-        return gap_curve(None, scores, sensitive_features=groups).profile().values
+        return gap_curve(Predictions.from_arrays(None, scores, sensitive_features=groups)).profile().values
 
     slow = [_seconds(partial(algorithm_1, scores, groups, epsilon), 1) for epsilon in EPSILONS]
     approximations = []
@@ -152,7 +156,7 @@ def time_table(studies: Sequence[AlgorithmStudy]) -> TextTable:
                 DATA_SETS[each.dataset].title,
                 f"{each.rows:,}",
                 PUBLISHED_SECONDS.get(each.dataset),
-                Measured(each.algorithm_1, each.algorithm_1_deviation),
+                SeedMean(each.algorithm_1, each.algorithm_1_deviation),
                 f"{each.algorithm_1_lean:.3f}",
                 f"{1000 * two.seconds:.2f}",
                 f"{1000 * each.profile:.2f}",

@@ -27,6 +27,7 @@ from xgboost import XGBClassifier
 
 import localparity as lp
 from benchmarks._commit import current_commit
+from localparity.paper._data import paper_split
 
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS, TABLE = RESULTS / "boosting.csv", RESULTS / "boosting.md"
@@ -196,7 +197,7 @@ def main() -> None:
 
 
 def split(bunch: Any, seed: int) -> list[Fold]:
-    rows = lp.paper.paper_split(bunch.target, seed)
+    rows = paper_split(bunch.target, seed)
     return [
         Fold(bunch.data.iloc[part].reset_index(drop=True), bunch.target[part], bunch.sensitive_features[part])
         for part in (rows.train, rows.validation, rows.test)

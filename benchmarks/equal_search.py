@@ -123,13 +123,13 @@ def train(task: Task) -> list[dict[str, Any]]:
     """Train the runs of a task and measure them; a line for each."""
     import torch
 
-    from benchmarks._settings import train_with
+    from benchmarks._settings import settings_from, train_with
     from localparity.models.networks._trainer import predict_scores
     from localparity.paper._train import prepare
 
     torch.set_num_threads(1)
     started = time.perf_counter()
-    settings = draw_settings(task.dataset, task.method, task.number)
+    settings = settings_from(draw_settings(task.dataset, task.method, task.number))
     trainers = train_with(settings, task.dataset, task.method, task.runs)
     seconds = (time.perf_counter() - started) / len(task.runs)
     lines = []

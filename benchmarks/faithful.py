@@ -16,7 +16,7 @@ from statistics import mean
 from joblib import Parallel, delayed
 
 from benchmarks._published_start import replay
-from localparity.cli.reproduce import progress_bar
+from localparity.cli.reproduce import sweep_progress
 from localparity.paper import Run, Store, run_missing
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -58,10 +58,10 @@ def main(reference: Path, folder: Path) -> None:
     runs = [Run(*cell, seed) for cell in sorted(expected) for seed in sorted(expected[cell])]
     store, replays = Store(folder), Store(folder / "published-start")
     replayed = [run for run in runs if run.method in REPLAYED]
-    with progress_bar(len(store.missing(runs)), shown=True) as progress:
+    with sweep_progress(len(store.missing(runs)), shown=True) as progress:
         run_missing(store, runs, jobs=-1, device="cpu", progress=progress)
     missing = replays.missing(replayed)
-    with progress_bar(len(missing), shown=True) as progress:
+    with sweep_progress(len(missing), shown=True) as progress:
         for record, scores in Parallel(n_jobs=-1, return_as="generator")(map(delayed(replay), missing)):
             replays.add(record, scores)
             progress(record.run, record.metrics)

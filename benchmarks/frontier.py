@@ -27,6 +27,8 @@ from benchmarks.boosting import Fold, gradient_scores, penalised_scores, plain_s
 from localparity.models._encoding import with_categories
 from localparity.models._rows import check_training_rows
 from localparity.models.repair._group_blind import assign_folds, cross_fit, mean_prediction
+from localparity.models.trees._stock import StockTrees
+from localparity.paper._data import paper_split
 
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS = RESULTS / "frontier.csv"
@@ -69,10 +71,10 @@ class Predicted(NamedTuple):
 
 def cross_fitted(seed: int, train: Fold, parts: list[Fold]) -> tuple[Any, list[Predicted]]:
     """The rows and folds of the training part, and the predictions for it, out of fold, and the others."""
-    trees = lp.models.TableClassifier(booster_params=_SUBSAMPLED, n_jobs=1, random_state=seed)
+    trees = StockTrees(booster_params=_SUBSAMPLED, n_jobs=1, random_state=seed)
     rows = check_training_rows(None, with_categories(train.X), train.y, train.groups)
     folds = assign_folds(rows, 5, seed)
-    models, fitted = cross_fit((trees, trees), rows, (None,), folds, weighted=False)
+    models, fitted = cross_fit((trees, trees), rows, (None,), folds)
     found = [Predicted(fitted.scores, fitted.probabilities[0], train.y, train.groups)]
     for part in parts:
         scores, chances = mean_prediction(models, part.X)
@@ -169,7 +171,7 @@ def load(data: str) -> tuple[Any, np.ndarray, np.ndarray]:
 def measure(data: str, seed: int, method: str) -> list[Run]:
     """All settings of a method on one split."""
     X, y, groups = load(data)
-    rows = lp.paper.paper_split(y, seed)
+    rows = paper_split(y, seed)
     train, *parts = [
         Fold(X.iloc[part].reset_index(drop=True), y[part], groups[part])
         for part in (rows.train, rows.validation, rows.test)

@@ -24,8 +24,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import localparity as lp
-from benchmarks._census_frontier import census_frontier
 from benchmarks._commit import current_commit
+from census_frontier import census_frontier
+from localparity.datasets._census import census_probabilities
 from localparity.report.displays._base import COLOURS
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -61,7 +62,7 @@ class Population:
 
     def __init__(self) -> None:
         self.people = lp.datasets.make_census(MEASURED_ON, random_state=MEASURED_SEED).data
-        self.chance, self.groups = lp.datasets.census_probabilities(self.people)
+        self.chance, self.groups = census_probabilities(self.people)
         knots = np.concatenate([np.linspace(0.0, 0.1, 21), np.linspace(0.11, 0.3, 20)])
         self.bounds, self.best = knots, np.array([census_frontier(knot) for knot in knots])
         # What these people happen to add to the average precision of the best scores, they add to all.
@@ -108,7 +109,7 @@ def runs_of(model: str, rows: int, seed: int, population: Population) -> Iterato
 def exact_runs(rows: int, population: Population) -> Iterator[Run]:
     """A run at each bound with the true probabilities in place of fitted models."""
     census = lp.datasets.make_census(rows, random_state=0)
-    chance, groups = lp.datasets.census_probabilities(census.data)
+    chance, groups = census_probabilities(census.data)
     for bound in BOUNDS:
         repair = lp.models.GroupBlindRepair(bound).fit(
             chance, sensitive_features=census.sensitive_features, group_probabilities=groups
@@ -154,7 +155,7 @@ def cell(values: list[float]) -> str:
 
 TEXT = """# The distance of fitted group-blind models to the frontier of the census
 
-The census is drawn from a known model; `benchmarks._census_frontier` has the best average precision of any
+The census is drawn from a known model; `census_frontier` has the best average precision of any
 group-blind score within a bound, by quadrature: {best}.
 `GroupBlindClassifier` is fitted to some of its people, and measured on {measured_on:,} others who count by
 their true probabilities. Below the frontier: points of average precision that the model is below the frontier

@@ -99,7 +99,7 @@ NOTES = [
     "AP, MCDP(0) and MCDP(0.05) of test parts in percent, means over five seeds of the paper's split (40% of",
     "the rows to train on, 80% of UTKFace; the rest in halves for validation and test).",
     "",
-    "- **Group-blind repair**: five pairs of boosted trees (`TableClassifier`), of class and group,",
+    "- **Group-blind repair**: five pairs of LightGBM's trees, of class and group,",
     "  each fitted without a fold of the training part; multipliers fitted to out-of-fold predictions of the",
     "  training part alone; other rows get the mean of the five. 17 bounds. On UTKFace the pairs are five",
     "  networks with two heads (ResNet-18, 900 steps each, 14 bounds); the other networks there are single.",

@@ -3,13 +3,13 @@
 Run from the root of the repository: ``PYTHONPATH=src python benchmarks/gpu_scale.py --rows 1000000000``
 (on a machine without a GPU it runs on the CPU, where only the agreement means something).
 
-It prints the time of ``torch.sort``, the time of MCDP at four epsilons, alone (``mcdp_from_torch``) and with
-counts for an audit (``from_torch``), their ratios, the peak of the device's memory over the bytes of the
-scores, whether the values are exact, and where the time of the counts goes: each pass over the rows on the
-device, what the bounds take between them on the host, and MCDP from the counts. The same follows for a tenth
-of the rows, for five groups, for labels and for scores that are hard to count: all equal, half of them equal,
-sorted, and of three and five decimals. The first 10 million rows of each are counted again on the CPU, and
-the values must be the same to the last bit.
+It prints the time of ``torch.sort``, the time of MCDP at four epsilons from counts (``from_torch``), and with
+its bounds for every pair as an audit has them, their ratios, the peak of the device's memory over the bytes
+of the scores, whether the values are exact, and where the time of the counts goes: each pass over the rows on
+the device, what the search takes between them on the host, and MCDP from the counts. The same follows for a
+tenth of the rows, for five groups, for labels and for scores that are hard to count: all equal, half of them
+equal, sorted, and of three and five decimals. The first 10 million rows of each are counted again on the CPU,
+and the values must be the same to the last bit.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ import numpy as np
 import torch
 
 import localparity as lp
-from localparity.engines import CountOptions, GroupCounts, count_source
 from localparity.engines._torch import LEVEL, TorchScores
+from localparity.engines.protocol import CellSelection, CellTable, CountOptions, count_source
 from localparity.metrics._gap_curve import gap_curves
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
@@ -87,18 +87,19 @@ def comparison_of(rows: Tensors) -> lp.Comparison:
     return lp.Comparison("demographic_parity" if rows[2] is None else "equalized_odds")
 
 
-def audit(rows: Tensors) -> list[tuple[float, float, float]]:
+def count(rows: Tensors) -> lp.ScoreCounts:
     scores, groups, labels = rows
     criterion = comparison_of(rows).criterion
-    counts = lp.engines.from_torch(scores, groups, y_true=labels, epsilons=EPSILONS, criterion=criterion)
-    return evaluate(counts, comparison_of(rows))
+    return lp.engines.from_torch(scores, groups, y_true=labels, epsilons=EPSILONS, criterion=criterion)
+
+
+def audit(rows: Tensors) -> list[tuple[float, float, float]]:
+    return evaluate(count(rows), comparison_of(rows))
 
 
 def values_alone(rows: Tensors) -> list[float]:
-    """MCDP of the worst pair at each epsilon, without counts."""
-    scores, groups, labels = rows
-    options: dict[str, Any] = {"epsilon": EPSILONS, "criterion": comparison_of(rows).criterion}
-    return list(lp.engines.mcdp_from_torch(scores, groups, y_true=labels, **options))
+    """MCDP of the worst pair at each epsilon."""
+    return list(lp.mcdp(count(rows), epsilon=EPSILONS, criterion=comparison_of(rows).criterion))
 
 
 def evaluate(counts: lp.ScoreCounts, comparison: lp.Comparison) -> list[tuple[float, float, float]]:
@@ -111,22 +112,23 @@ def evaluate(counts: lp.ScoreCounts, comparison: lp.Comparison) -> list[tuple[fl
 class TimedScores(TorchScores):
     """A source that keeps how long each of its passes took, and what came back."""
 
-    def count_cells(self, *arguments: Any) -> list[GroupCounts]:
+    def count_cells(self, level: int, within: CellSelection | None = None) -> CellTable:
         """Count by cells."""
-        return self._timed(super().count_cells, *arguments)
-
-    def count_scores(self, *arguments: Any) -> list[GroupCounts]:
-        """Count by scores."""
-        return self._timed(super().count_scores, *arguments)
-
-    def _timed(self, work: Callable[..., list[GroupCounts]], *arguments: Any) -> list[GroupCounts]:
         start = time.perf_counter()
-        counted = work(*arguments)
-        took = time.perf_counter() - start
-        rows = sum(int(each.rows.sum()) for each in counted)
-        places = sum(each.at.size for each in counted)
-        self.passes = [*getattr(self, "passes", []), {"seconds": took, "rows": rows, "places": places}]
-        return counted
+        table = super().count_cells(level, within)
+        self._note(start, int(table.rows.sum()), int(np.count_nonzero(table.rows)))
+        return table
+
+    def count_scores(self, within: CellSelection | None = None) -> lp.ScoreCounts:
+        """Count by scores."""
+        start = time.perf_counter()
+        counts = super().count_scores(within)
+        self._note(start, counts.size, sum(atoms.scores.size for atoms in counts.atoms.values()))
+        return counts
+
+    def _note(self, start: float, rows: int, places: int) -> None:
+        taken = {"seconds": time.perf_counter() - start, "rows": rows, "places": places}
+        self.passes = [*getattr(self, "passes", []), taken]
 
 
 def breakdown(repeats: int, device: str, rows: Tensors) -> dict[str, Any]:

@@ -122,7 +122,9 @@ def draw(setting: Setting, rng: Rng) -> Held:
     """Draw people once, and compare bands and safe cutoffs with the truth at every cutoff."""
     drawn = setting.design(rng)
     curve = lp.impact_ratio_curve(
-        None, drawn.scores, sensitive_features=drawn.groups, confidence=CONFIDENCE, **drawn.options
+        lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups),
+        confidence=CONFIDENCE,
+        **drawn.options,
     )
     curve = curve.disclosed() if setting.disclosed else curve
     # From a cutoff up to the next one the true rate falls from the one to the other, and the ratio is

@@ -70,7 +70,9 @@ def calls(rows: int) -> dict[str, Call]:
         "the profile of counts": lambda: lp.mcdp_profile(replace(counts)).values,
         "the worst windows": lambda: lp.gap_curve(replace(counts), groups=(0, 1)).worst_windows(_EPSILONS),
         "bounds on a grid": lambda: lp.mcdp_bounds(replace(coarse), epsilon=0.01),
-        "the worst split": lambda: lp.worst_split(None, scores, sensitive_features=ages, n_resamples=0),
+        "the worst split": lambda: lp.worst_split(
+            lp.Predictions.from_arrays(None, scores, sensitive_features=ages), n_resamples=0
+        ),
         "a boosting objective": lambda: objective(margins),
         "a repair fitted": lambda: repair.fit(scores, sensitive_features=groups),
         "a repair applied": lambda: repair.fit(scores, sensitive_features=groups).transform(

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks._commit import current_commit
 from localparity import Predictions
-from localparity.monitoring import Monitor
+from localparity.monitoring import Monitor, Watch
 from localparity.report import write_monitor_page
 
 RESULTS = Path(__file__).parents[1] / "results" / "monitor_scale.md"
@@ -45,7 +45,7 @@ def fill(monitor: Monitor, periods: int) -> list[float]:
 def write_page(path: Path, monitor: Monitor) -> float:
     """The seconds that a page takes."""
     begun = time.perf_counter()
-    write_monitor_page(path, monitor, max_mcdp=0.1, force=True)
+    write_monitor_page(path, monitor, Watch(max_mcdp=0.1), force=True)
     return time.perf_counter() - begun
 
 
@@ -56,7 +56,7 @@ def measure(location: str, periods: int, page: Path) -> dict[str, str]:
     monitor.append(batch(periods), at=START + timedelta(hours=periods), batch_id="one more")
     next_page = write_page(page, monitor)
     begun = time.perf_counter()
-    monitor.series(max_mcdp=0.1, min_group_size=10, confidence=0.9, last=1)
+    monitor.series(Watch(max_mcdp=0.1, confidence=0.9), last=1)
     alarm = time.perf_counter() - begun
     few = max(1, min(100, periods // 2))
     return {

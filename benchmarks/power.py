@@ -16,10 +16,9 @@ import localparity as lp
 from benchmarks._commit import current_commit
 from localparity.metrics._kernels import largest_gaps
 from localparity.metrics._mcdp import PAPER_EPSILONS
-from localparity.uncertainty._pairs import pair_rows
 from localparity.uncertainty._permutation import p_value_of, parity_resamples
 from localparity.uncertainty._power import Threshold, needed_to_reject
-from localparity.uncertainty._resampling import Draws
+from localparity.uncertainty._resampling import Draws, studentised_pairs
 
 RESULTS = Path(__file__).parents[1] / "results" / "power.md"
 DRAWS = 10_000
@@ -117,7 +116,7 @@ def simulate(plan: Plan, draw: Draw, draws: int = DRAWS) -> float:
     people = lp.Predictions.from_arrays(None, order, sensitive_features=groups)
     counts, comparison = lp.ScoreCounts.from_predictions(people), lp.Comparison()
     null = parity_resamples(counts, comparison, np.zeros(1), Draws(RESAMPLES, 1)).scaled[:, 0]
-    first, second, scale = pair_rows(comparison, 1.0 / sizes, sizes)
+    first, second, scale = studentised_pairs(comparison, 1.0 / sizes, sizes)
     given = np.arange(sizes.size), np.append(sizes, groups.size), np.stack([first, second], axis=1)
     found = 0
     for scores, _, _ in drawn(plan, draw, draws):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks import _blind_designs as blind
+import blind_designs as blind
 from benchmarks import _designs as designs
 from benchmarks import _failures as failures
 from benchmarks import monitors

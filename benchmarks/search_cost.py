@@ -21,8 +21,9 @@ from sklearn.metrics import average_precision_score
 import localparity as lp
 from benchmarks._commit import current_commit
 from localparity.models._base import Pace
-from localparity.models._bound import Trial, choose, search_strength
+from localparity.models._bound import Attempt, Bound, Measured, choose, search_strength
 from localparity.models._rows import check_training_rows
+from localparity.paper._data import paper_split
 
 RESULTS = Path(__file__).parent.parent / "results"
 FITS, TABLE = RESULTS / "search_cost.csv", RESULTS / "search_cost.md"
@@ -82,7 +83,7 @@ class Fits:
     def prepare(self) -> None:
         """Hold rows of the training part out, as `fit` does."""
         bunch = getattr(lp.datasets, f"fetch_{self.data}")()
-        split = lp.paper.paper_split(bunch.target, self.seed)
+        split = paper_split(bunch.target, self.seed)
         model = MODELS[self.model](self.seed)
         table = bunch.data.iloc[split.train].reset_index(drop=True)
         rows = check_training_rows(
@@ -122,26 +123,25 @@ def measure(scores: Any, labels: Any, groups: Any) -> tuple[float, float]:
     return float(average_precision_score(labels, scores)), lp.mcdp(None, scores, sensitive_features=groups)
 
 
-TrainAt = Callable[..., tuple[Fit, Trial]]
+TrainAt = Callable[..., Attempt[Fit]]
 
 
-def doubling(train_at: TrainAt, bound: float) -> list[tuple[Fit, Trial]]:
+def doubling(train_at: TrainAt, bound: float) -> list[Attempt[Fit]]:
     """Double the strength until the bound is met, then bisect four times: every fit is whole."""
-    found = [train_at(0.0)]
+    fits = [train_at(0.0)]
     strength = 0.1
-    while not found[-1][1].met and len(found) <= 8:
-        found.append(train_at(strength))
+    while fits[-1].measured.mcdp > bound and len(fits) <= 8:
+        fits.append(train_at(strength))
         strength *= 2.0
-    if found[-1][1].met and len(found) > 1:
-        ends = [trial.strength for _, trial in found[-2:]]
+    if fits[-1].measured.mcdp <= bound and len(fits) > 1:
+        ends = [fit.strength for fit in fits[-2:]]
         for _ in range(4):
-            found.append(train_at(sum(ends) / 2.0))
-            trial = found[-1][1]
-            ends[int(trial.met)] = trial.strength
-    return found
+            fits.append(train_at(sum(ends) / 2.0))
+            ends[int(fits[-1].measured.mcdp <= bound)] = fits[-1].strength
+    return fits
 
 
-SEARCHES: dict[str, Callable[[TrainAt, float], list[tuple[Fit, Trial]]]] = {
+SEARCHES: dict[str, Callable[[TrainAt, float], list[Attempt[Fit]]]] = {
     "doubling and bisection": doubling,
     "short fits and up to three whole ones": search_strength,
 }
@@ -162,16 +162,15 @@ class Found(NamedTuple):
 def search(name: str, fits: Fits, bound: float) -> Found:
     work = 0.0
 
-    def train_at(strength: float, title: str = "", *, short: bool = False) -> tuple[Fit, Trial]:
+    def train_at(strength: float, title: str = "", *, short: bool = False) -> Attempt[Fit]:
         nonlocal work
         fit = fits.at(strength, short=short)
         work += fit.steps / PACES[fits.model].steps
-        disparity = fit.held_out_mcdp
-        return fit, Trial(strength, fit.held_out_ap, disparity, disparity, disparity <= bound)
+        return Attempt(strength, Measured(0, fit.held_out_ap, fit.held_out_mcdp), fit)
 
-    found = SEARCHES[name](train_at, bound)
-    fit, chosen = found[choose([trial for _, trial in found])]
-    return Found(name, fits.data, fits.model, bound, chosen.met, work, fit)
+    attempts = SEARCHES[name](train_at, bound)
+    chosen = attempts[choose([attempt.measured for attempt in attempts], Bound(bound))]
+    return Found(name, fits.data, fits.model, bound, chosen.measured.mcdp <= bound, work, chosen.model)
 
 
 def read() -> list[Fit]:

@@ -20,7 +20,7 @@ from sklearn.metrics import average_precision_score
 
 import localparity as lp
 from benchmarks._commit import current_commit
-from benchmarks._known_truth import Fall, KnownTruthClassifier, draw_people
+from known_truth import Fall, KnownTruthClassifier, draw_people
 from localparity.models._base import BoundedClassifier
 
 RESULTS = Path(__file__).parents[1] / "results" / "selection.md"
@@ -91,7 +91,7 @@ def on_census(kind: type[BoundedClassifier], **options: Any) -> Callable[[int], 
         return Draw(
             model.bound_met_,
             model.bound_met_ and truth > BOUND,
-            truth_at(model.trials_[0].strength) < SAFE,
+            truth_at(next(iter(model.trials_))) < SAFE,
             sum(0.125 if short else 1.0 for _, short, _ in model.made),
             truth,
             float(average_precision_score(everyone.target, scores_at(model.strength_))),
@@ -108,7 +108,7 @@ def known(fall: Fall) -> Callable[[int], Draw]:
         model = KnownTruthClassifier(fall, max_mcdp=BOUND, confidence=CONFIDENCE, random_state=seed).fit(
             **people
         )
-        truth, first = model.true_mcdp_, fall(model.trials_[0].strength)
+        truth, first = model.true_mcdp_, fall(next(iter(model.trials_)))
         return Draw(model.bound_met_, model.bound_met_ and truth > BOUND, first < SAFE, np.nan, truth, np.nan)
 
     return draw

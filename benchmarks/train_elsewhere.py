@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks._carried import add_runs, save_run
 from localparity.paper._data import DATA_SETS, load_samples
-from localparity.paper._runner import stack_runs
+from localparity.paper._runner import as_tasks
 from localparity.paper._runs import Run, grid
 
 # The slowest first, so that they do not end alone.
@@ -64,7 +64,7 @@ def tasks_of(name: str, known: set[str], temperatures: list[float]) -> list[list
     number = int(seeds[0]) if seeds else 5
     every = grid(dataset, preset=preset, seeds=number, temperatures=temperatures)
     runs = [run for run in every if run.key not in known]
-    return stack_runs(runs) if DATA_SETS[dataset].kind == "table" else [[run] for run in runs]
+    return as_tasks(runs, stacked=DATA_SETS[dataset].kind == "table")
 
 
 def train(task: tuple[list[Run], str]) -> list[str]:

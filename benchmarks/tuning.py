@@ -6,8 +6,8 @@ method) it judges as many as it can in so many seconds, in an order drawn by lot
 seeds 0 and 1. An interrupted search resumes.
 
 ``python -m benchmarks.tuning OUT.csv --candidates FILE.json`` judges others: a candidate names a data set, a
-method, its strengths, a `plan` and `options` (the fields of `TrainingPlan` and of `MethodOptions`), and may
-name `hidden`, `dropout`, how many `seeds`, and as `erm` what is other for ERM.
+method, its strengths, a `plan` and `options` (fields of `TrainingSettings`), and may name `hidden`,
+`dropout`, how many `seeds`, and as `erm` what is other for ERM.
 
 Each seed takes the strength with the lowest validation MCDP(0) among those that keep 95% of the validation AP
 of ERM; a line of OUT.csv is the mean over the seeds. Test parts are not looked at. results/tuning.csv has the
@@ -30,7 +30,7 @@ from typing import Any
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
-from benchmarks._settings import train_with
+from benchmarks._settings import settings_from, train_with
 from localparity.models.networks._trainer import predict_scores
 from localparity.paper._train import prepare
 
@@ -151,7 +151,8 @@ def validate(candidate: dict[str, Any]) -> Validated:
     """The validation AP and MCDP(0) of every seed and strength."""
     dataset = candidate["dataset"]
     runs = [(seed, value) for seed in range(candidate.get("seeds", 5)) for value in candidate["strengths"]]
-    trainers = train_with({"hidden": NARROW, "dropout": 0.6, **candidate}, dataset, candidate["method"], runs)
+    chosen = settings_from({"hidden": NARROW, "dropout": 0.6, **candidate})
+    trainers = train_with(chosen, dataset, candidate["method"], runs)
     found = {}
     for run, trainer in zip(runs, trainers, strict=True):
         part = prepare(dataset, run[0]).validation

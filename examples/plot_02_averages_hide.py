@@ -16,7 +16,9 @@ rng = np.random.default_rng(0)
 group = np.repeat(["bunched", "spread"], 20_000)
 scores = np.concatenate([rng.beta(8, 8, 20_000), rng.beta(1.5, 1.5, 20_000)])
 
-lp.report.GapCurveDisplay.from_predictions(None, scores, sensitive_features=group, epsilon=0.05)
+lp.report.GapCurveDisplay.from_predictions(
+    lp.Predictions.from_arrays(None, scores, sensitive_features=group), epsilon=0.05
+)
 plt.show()
 
 # %%

@@ -14,7 +14,8 @@ import localparity as lp
 
 census = lp.datasets.make_census(2000, random_state=0)
 display = lp.report.McdpProfileDisplay.from_predictions(
-    None, census.score, sensitive_features=census.sensitive_features, random_state=0
+    lp.Predictions.from_arrays(None, census.score, sensitive_features=census.sensitive_features),
+    random_state=0,
 )
 
 # The census is invented, so its true MCDP is known.

@@ -17,9 +17,7 @@ criteria = ["demographic_parity", "equal_opportunity", "predictive_equality"]
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True, layout="constrained")
 for criterion, ax in zip(criteria, axes, strict=True):
     display = lp.report.GapCurveDisplay.from_predictions(
-        census.target,
-        census.score,
-        sensitive_features=census.sensitive_features,
+        lp.Predictions.from_arrays(census.target, census.score, sensitive_features=census.sensitive_features),
         criterion=criterion,
         epsilon=0.05,
         ax=ax,

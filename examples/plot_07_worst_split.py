@@ -15,7 +15,9 @@ rng = np.random.default_rng(0)
 age = rng.integers(18, 80, 5000)
 scores = rng.beta(2, 4, 5000) * np.where(age < 35, 0.5, 1.0)
 
-found = lp.worst_split(None, scores, sensitive_features=age, n_resamples=199, random_state=0)
+found = lp.worst_split(
+    lp.Predictions.from_arrays(None, scores, sensitive_features=age), n_resamples=199, random_state=0
+)
 splits = range(24, 75)
 mcdp = [lp.mcdp(None, scores, sensitive_features=age <= split) for split in splits]
 

@@ -25,7 +25,8 @@ for day in range(1, 11):
     batch = lp.Predictions.from_arrays(None, scores, sensitive_features=sex)
     monitor.append(batch, at=datetime(2026, 5, day, tzinfo=UTC), batch_id=f"day {day}")
 
-series = monitor.series(0.05, max_mcdp=0.10)
+watch = lp.monitoring.Watch(epsilon=0.05, max_mcdp=0.10)
+series = monitor.series(watch)
 lp.report.McdpOverTimeDisplay.from_periods(series, epsilon=0.05, max_mcdp=0.10)
 plt.show()
 
@@ -38,4 +39,4 @@ print([(point.period, point.alarm.periods) for point in series if point.alarm])
 # %%
 # Everyone since the start; with a probability of 95% no such interval, however often one looks, ever misses:
 
-print(monitor.since_start(0.05).interval)
+print(monitor.since_start(watch).interval)

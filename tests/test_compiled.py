@@ -19,16 +19,15 @@ import localparity as lp
 from localparity import _compiled
 from localparity._compiled import Kernel, compiled
 from localparity._validation._kernels import all_inside, low_bytes
-from localparity.counts._cells import CellCounts
 from localparity.counts._coarsen import cell_numbers
-from localparity.counts._kernels import sort_rows
+from localparity.counts._kernels import sort_with
 from localparity.counts._rows import KeyedRows
-from localparity.engines._search_kernels import bound_worst
 from localparity.metrics import _exact
+from localparity.metrics._exact import CellTable
 from localparity.metrics._kernels import deciding_steps, profile_runs
 from localparity.models import MCDPObjective, ScoreRepair
 from localparity.models.repair import _kernels as blind_kernels
-from localparity.uncertainty import _permutation_draws as _pool
+from localparity.uncertainty import _permutation as _pool
 
 EPSILONS = [0.0, 0.01, 0.1]
 
@@ -101,14 +100,13 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
         lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
     )
     for placed in (scores, 10.0 ** (-300.0 * scores)):
-        sort_rows(placed, groups)
+        sort_with(placed, groups)
         for options in ({}, {"sample_weight": weights}):
             rows_of = lp.Predictions.from_arrays(None, placed, sensitive_features=groups, **options)
             _exact._worst_sorted(rows_of, lp.counts.Comparison(), np.array(EPSILONS))
-            people = rows_of.groups, rows_of.score_range, rows_of.resolution
-            _exact.cells_for(_exact.Question(*people, lp.counts.Comparison(), np.array(EPSILONS)), rows_of, 1)
+            _exact.count_for(rows_of, lp.counts.Comparison(), np.array(EPSILONS))
             keyed, cells = KeyedRows.of(rows_of), cell_numbers(placed, 4, (0.0, 1.0))
-            CellCounts.empty(keyed.keys, 17, weighted=keyed.weights is not None).add_at(cells, keyed)
+            CellTable.empty(keyed.keys, 17, weighted=keyed.weights is not None).add_at(cells, keyed)
             keyed.inside(cells, np.arange(17) % 2 == 0)
     for epsilon in EPSILONS[::2]:
         options = {"epsilon": epsilon, "n_resamples": 19, "random_state": 0}
@@ -118,7 +116,11 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
         lp.mcdp_bounds(coarse, epsilon=epsilon)
     lp.gap_curve(counts, groups=(0, 1)).worst_windows(np.array(EPSILONS))
     lp.worst_split(
-        None, scores, sensitive_features=ages, min_group_size=1, n_resamples=3, n_jobs=1, random_state=0
+        lp.Predictions.from_arrays(None, scores, sensitive_features=ages),
+        min_group_size=1,
+        n_resamples=3,
+        n_jobs=1,
+        random_state=0,
     )
     repair = ScoreRepair(max_mcdp=0.02 if decimals > 1 else 0.5).fit(scores, sensitive_features=groups)
     repair.transform(scores, sensitive_features=groups)
@@ -126,12 +128,6 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
     lower, upper = np.sort(rng.integers(0, 5, (2, begins.size)) / 4, axis=0)
     lower[-1] = upper[-1] = 0.0
     deciding_steps(begins, lower, upper, np.full(2, 0.25), np.full(2, 0.5), np.array([-1.0, 0.01]))
-    in_cells = rng.integers(1, 5, (3, rows)).astype(np.float64)
-    one, other = np.eye(3, dtype=bool)[[0, 0, 1]], np.eye(3, dtype=bool)[[1, 2, 2]]
-    unknown = np.broadcast_to([[[-np.inf]], [[np.inf]]], (2, 3, rows))
-    reach, least = np.array([[0.0, 0.01], [-1.0, 0.0]]), np.zeros(2)
-    ends = np.linspace(0.0, 1.0, 2 * rows)
-    bound_worst(ends, np.arange(rows) % 2 > 0, in_cells, np.stack([one, other]), unknown, reach, least)
 
 
 def learn(rng: np.random.Generator, rows: int) -> None:
@@ -164,6 +160,7 @@ def test_much_is_compiled_and_a_little_is_not() -> None:
     code = f"""
 import sys, numpy as np
 from localparity import _compiled
+from localparity.metrics._exact import CellTable
 from localparity.metrics._kernels import profile_runs
 
 def run(size):

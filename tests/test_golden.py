@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.monitoring import Monitor, ScoreSketch
+from localparity._io._files import seal_json
+from localparity.monitoring import Monitor, ScoreSketch, Watch
 from localparity.paper._selection import records_of
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -28,24 +29,24 @@ def test_a_sketch_of_format_2_is_read() -> None:
     assert sketch.to_bytes() == data
 
 
-def test_a_model_of_format_3_is_read() -> None:
-    model = lp.load(GOLDEN / "model-3")
+def test_a_model_of_format_4_is_read() -> None:
+    model = lp.load(GOLDEN / "model-4")
     assert model.transform([0.1, 0.9], sensitive_features=["f", "m"]).tolist() == pytest.approx([0.2, 0.65])
 
 
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        (1, "model.json was written by localparity 0.1, in format 1; .* 3: train the model again"),
-        (9, "model.json was written by a newer localparity, in format 9; .* 3: update"),
-        ("3", "model.json is damaged: its format must be a whole number, got '3'"),
+        (1, "model.json was written by localparity 0.1, in format 1; .* 4: train the model again"),
+        (9, "model.json was written by a newer localparity, in format 9; .* 4: update"),
+        ("4", "model.json is damaged: its format must be a whole number, got '4'"),
     ],
 )
 def test_a_model_of_another_format_is_named(tmp_path: Path, found: object, message: str) -> None:
     folder = tmp_path / "model"
-    shutil.copytree(GOLDEN / "model-3", folder)
+    shutil.copytree(GOLDEN / "model-4", folder)
     described = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps({**described, "format": found}))
+    (folder / "model.json").write_bytes(seal_json({**described, "format": found}))
     with pytest.raises(ValueError, match=message):
         lp.load(folder)
 
@@ -53,12 +54,12 @@ def test_a_model_of_another_format_is_named(tmp_path: Path, found: object, messa
 @pytest.fixture
 def monitored(tmp_path: Path) -> Path:
     pytest.importorskip("datasketches")
-    return shutil.copytree(GOLDEN / "monitor-4", tmp_path / "kept")
+    return shutil.copytree(GOLDEN / "monitor-5", tmp_path / "kept")
 
 
-def test_a_monitor_of_format_4_is_read_and_goes_on(monitored: Path) -> None:
-    monitor = Monitor(monitored)
-    assert [point.interval.estimate for point in monitor.series()] == [1.0, 0.5]
+def test_a_monitor_of_format_5_is_read_and_goes_on(monitored: Path) -> None:
+    monitor, watch = Monitor(monitored), Watch(min_group_size=1)
+    assert [point.interval.estimate for point in monitor.series(watch)] == [1.0, 0.5]
     batch = lp.Predictions.from_arrays(None, [0.1, 0.3, 0.2], sensitive_features=["a", "a", "b"])
     day = datetime(2026, 5, 18, tzinfo=UTC)
     assert not monitor.append(batch, at=day, batch_id="2")
@@ -68,11 +69,11 @@ def test_a_monitor_of_format_4_is_read_and_goes_on(monitored: Path) -> None:
 
 @pytest.mark.parametrize(("found", "author"), [(1, "localparity 0.1"), (9, "a newer localparity")])
 def test_a_monitor_of_another_format_is_named(monitored: Path, found: int, author: str) -> None:
-    path = monitored / "periods" / "2026-05-17.period"
-    content = path.read_bytes()
-    path.write_bytes(content[:8] + found.to_bytes(2, "little") + content[10:])
-    with pytest.raises(ValueError, match=rf"2026-05-17.period was written by {author}, in format {found}"):
-        Monitor(monitored).series()
+    store = Monitor(monitored).store
+    (payload,) = store.recall("state").values()
+    store.remember("state", {"": json.dumps({**json.loads(payload), "format": found}).encode()})
+    with pytest.raises(ValueError, match=rf"kept was written by {author}, in format {found}"):
+        Monitor(monitored)
 
 
 def test_a_store_of_format_1_is_read(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 
 import versions
 
-NOT_TRIED = {"torch", "lightning", "ray"}
-"""Torch comes without CUDA in one version only, and Lightning needs torch; Ray is tried by those who have it."""
+NOT_TRIED = {"torch", "lightning"}
+"""Torch comes without CUDA in one version only, and Lightning needs torch."""
 
 
 def pinned(path: Path) -> dict[str, tuple[int, ...]]:

@@ -91,34 +91,58 @@ def duration(seconds: float) -> str:
     return " ".join(part for part in parts[:2] if not part.startswith("0 ")) or "0 s"
 
 
-# A bar on the standard error for each fit: its strength, its steps, and how it does so far.
+# A bar on standard error, for whoever asked to see how a fit or a sweep goes.
 
 
+Advance = Callable[[int, str], None]
+"""Called with how many units are done, and with what is known so far."""
 Progress = Callable[[dict[str, float]], None]
 """Called with `step` and, where known, `loss`, `average_precision` and `mcdp`."""
 
 
 @contextmanager
+def drawn_bar(title: str, total: int, *, lines: bool = False) -> Iterator[Advance]:
+    """Draw a bar; without a terminal, print a line for each advance (`lines`), or only the last state."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    in_lines = lines and not console.is_terminal
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
+    columns += [TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[text]}")]
+    with Bar(*columns, console=console, disable=in_lines) as bar:
+        task = bar.add_task(title, total=total, text="")
+
+        def advance(done: int, text: str) -> None:
+            bar.update(task, completed=done, text=text)
+            if in_lines:
+                console.print(f"{done}/{total} {text}", soft_wrap=True, highlight=False)
+
+        yield advance
+
+
+@contextmanager
 def progress_bar(title: str, steps: int, *, shown: bool) -> Iterator[Progress | None]:
-    """A bar for a fit to advance, or its last line where standard error is no terminal; None unless shown."""
+    """A bar for a fit to advance, with its loss and how it does on validation rows; None unless shown."""
     if not shown:
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-    with Bar(*columns, TextColumn("{task.fields[numbers]}"), console=Console(stderr=True)) as bar:
-        task = bar.add_task(title, total=steps, numbers="")
+    with drawn_bar(title, steps) as advance:
         known: dict[str, float] = {}
 
-        def advance(record: dict[str, float]) -> None:
+        def tell(record: dict[str, float]) -> None:
             known.update(record)
             numbers = [text.format(known[name]) for name, text in _NUMBERS.items() if name in known]
-            bar.update(task, completed=int(known["step"]), numbers="  ".join(numbers))
+            advance(int(known["step"]), "  ".join(numbers))
 
-        yield advance
+        yield tell
 
 
 _NUMBERS = {

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._io._table import Source, Table, as_group_columns, as_table
 from localparity._types import ArrayLike, FloatArray, Group, Groups, ScoreRange
 from localparity._validation import (
     NO_BLANKS,
@@ -23,9 +22,13 @@ from localparity._validation import (
     as_positive,
     as_score_range,
     as_scores,
+    as_texts,
     as_weights,
     check_indexes,
 )
+
+if TYPE_CHECKING:
+    from localparity._io._table import Source, Table
 
 
 class Names(NamedTuple):
@@ -95,6 +98,7 @@ class Predictions:
         cluster: ArrayLike | None = None,
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
+        missing_values: str | Sequence[Any] | None = None,
         pos_label: Any = None,
     ) -> Predictions:
         """Check and freeze arrays, lists, data frames' columns, Arrow arrays or tensors on the CPU.
@@ -115,6 +119,10 @@ class Predictions:
             The lowest and the highest score there can be.
         min_groups : int
             The fewest groups there may be: 2, or 1 for a part of a larger whole.
+        missing_values : str or sequence, optional
+            Keeps rows whose group is not known, as `unknown_groups`, `scoring_rates` and `audit` take them:
+            what stands for no group beside None and NaN, () for nothing else. By default such a row is an
+            error.
         pos_label : object, optional
             The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
 
@@ -132,6 +140,7 @@ class Predictions:
             cluster=cluster,
             score_range=score_range,
             min_groups=min_groups,
+            blanks=_blanks(missing_values),
             pos_label=pos_label,
         )
         names = ("scores", "codes", "labels", "weights", "clusters")
@@ -153,6 +162,7 @@ class Predictions:
         cluster: str | None = None,
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
+        missing_values: str | Sequence[Any] | None = None,
         pos_label: Any = None,
         allow_remote: bool = False,
     ) -> Predictions:
@@ -177,6 +187,8 @@ class Predictions:
             The lowest and the highest score there can be.
         min_groups : int
             The fewest groups there may be: 2, or 1 for a part of a larger whole.
+        missing_values : str or sequence, optional
+            Keeps rows whose group is not known, as in `from_arrays`.
         pos_label : object, optional
             The label that counts as 1, the other one as 0; in a column of texts, its text. Without it,
             labels are 0 and 1.
@@ -196,6 +208,8 @@ class Predictions:
         >>> Predictions.read(path, score="p", group="sex").groups
         ('f', 'm')
         """
+        from localparity._io._table import as_group_columns, as_table  # metrics need no files
+
         group_columns = as_group_columns(score, group)
         table = as_table(source, allow_remote=allow_remote)
         as_read = (cluster, None if pos_label is None else label)
@@ -217,6 +231,7 @@ class Predictions:
             cluster=None if cluster is None else columns[cluster],
             score_range=score_range,
             min_groups=min_groups,
+            blanks=_blanks(missing_values),
             pos_label=pos_label,
             names=Names(*named),
         )
@@ -233,6 +248,13 @@ class Predictions:
 
     def __repr__(self) -> str:
         return f"Predictions({len(self)} rows, {len(self.groups)} groups)"
+
+
+def _blanks(missing_values: str | Sequence[Any] | None) -> Blanks:
+    """What stands for no group, of columns each of which may lack a value."""
+    if missing_values is None:
+        return NO_BLANKS
+    return Blanks(as_texts(missing_values, "missing_values"), kept=True, by_column=True)
 
 
 def check_predictions(

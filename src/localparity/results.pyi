@@ -18,8 +18,7 @@ from localparity.metrics import McdpProfile as McdpProfile
 from localparity.metrics import ScoringRates as ScoringRates
 from localparity.metrics import UnknownGroups as UnknownGroups
 from localparity.metrics import Window as Window
-from localparity.models._bound import Trial as Trial
-from localparity.models._card import HeldOutAudit as HeldOutAudit
+from localparity.models._bound import Measured as Measured
 from localparity.models._card import ModelCard as ModelCard
 from localparity.models._frontier import Frontier as Frontier
 from localparity.models._outcomes import ModelComparison as ModelComparison

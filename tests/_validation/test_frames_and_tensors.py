@@ -205,7 +205,9 @@ def _joins() -> dict[str, Callable[[Any], Any]]:
         ),
         "two columns": lambda groups: lp.mcdp(None, scores, sensitive_features={"sex": groups, "y": labels}),
         "split": lambda groups: lp.worst_split(
-            None, scores, sensitive_features=groups.map(ages), min_group_size=1, n_resamples=0
+            lp.Predictions.from_arrays(None, scores, sensitive_features=groups.map(ages)),
+            min_group_size=1,
+            n_resamples=0,
         ),
         "objective": lambda groups: lp.models.MCDPObjective(labels, sensitive_features=groups),
     }

@@ -10,6 +10,7 @@ import pytest
 
 import localparity as lp
 from localparity import _validation as validation
+from localparity._scale import representable_range
 
 SCORES = [0.25, 0.5, 0.5, 1.0]
 SEX = ["f", "m", "f", "m"]
@@ -277,7 +278,8 @@ def test_an_epsilon_is_a_finite_number_from_0_on(value: Any) -> None:
 def _wide_measures() -> dict[str, Any]:
     """What each door says of two groups at the two ends of the range: their gap is 1 on all of [0, 1)."""
     scores, people = [0.0, 0.0, 1.0, 1.0], {"sensitive_features": ["a", "a", "b", "b"]}
-    curve = lp.gap_curve(None, scores, **people)
+    rows = lp.Predictions.from_arrays(None, scores, **people)
+    curve = lp.gap_curve(rows)
     repair = lp.models.ScoreRepair(max_mcdp=0.1, epsilon=0.6)
     return {
         "mcdp": lambda: lp.mcdp(None, scores, epsilon=0.6, **people),
@@ -287,7 +289,7 @@ def _wide_measures() -> dict[str, Any]:
         "interval": lambda: lp.mcdp_interval(None, scores, epsilon=0.6, **people).estimate,
         "permutation test": lambda: lp.permutation_test(None, scores, epsilon=0.6, **people).statistic,
         "audit": lambda: lp.audit(None, scores, epsilons=[0.0, 0.6], **people).findings[1].mcdp,
-        "unknown groups": lambda: lp.unknown_groups(None, scores, epsilon=0.6, **people).bounds[0].high,
+        "unknown groups": lambda: lp.unknown_groups(rows, epsilon=0.6).bounds[0].high,
         "repair": lambda: repair.fit(scores, **people).unrepaired_mcdp_,
     }
 
@@ -319,7 +321,7 @@ def test_so_does_a_loss() -> None:
 
 
 def test_a_figure_and_a_page_show_where_wide_profiles_end() -> None:
-    curve = lp.gap_curve(None, [0.0, 1.0], sensitive_features=["a", "b"])
+    curve = lp.gap_curve(lp.Predictions.from_arrays(None, [0.0, 1.0], sensitive_features=["a", "b"]))
     assert curve.profile().mcdp_at(np.array([0.6, 1.0])).tolist() == [1.0, 0.0]
 
 
@@ -345,7 +347,7 @@ def test_whole_numbers_that_floats_hold_are_taken() -> None:
 
 def test_the_ends_of_a_range_that_a_dtype_cannot_hold_are_its_own() -> None:
     most = float(np.finfo(np.float32).max)
-    assert validation.representable_range((-1e308, 0.1), np.dtype(np.float32)) == (
+    assert representable_range((-1e308, 0.1), np.dtype(np.float32)) == (
         -most,
         float(np.float32(0.1)),
     )

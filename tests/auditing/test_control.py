@@ -46,9 +46,7 @@ def test_arrays_and_files_say_the_same(path: Path) -> None:
     with pytest.warns(UserWarning, match="The sign turns: within strata f"):
         found = audit(columns, columns["job"])
     alone = lp.within_strata(
-        None,
-        columns["p"],
-        sensitive_features=columns["sex"],
+        lp.Predictions.from_arrays(None, columns["p"], sensitive_features=columns["sex"]),
         control_features=columns["job"],
         epsilon=[0, 0.05],
         n_resamples=39,

@@ -149,7 +149,11 @@ def test_what_is_written_is_as_the_schema_says(weighted: bool) -> None:
         labels, scores, sensitive_features=groups, sample_weight=scores + 1.0 if weighted else None
     )
     found = lp.audit(rows, n_resamples=20, random_state=0)
-    scoring = {"m": lp.scoring_rates(None, scores, sensitive_features={"group": groups})}
+    scoring = {
+        "m": lp.scoring_rates(
+            lp.Predictions.from_arrays(None, scores, sensitive_features={"group": groups}, missing_values=())
+        )
+    }
     document = Document(audits={"m": found}, min_ratio=0.8, scoring=scoring)
     (plain,) = check(document.to_json())["audits"]
     ratios, result = plain["impact_ratios"], document.ratios("m")

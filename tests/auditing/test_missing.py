@@ -189,7 +189,8 @@ def test_the_command_names_its_options_and_counts_the_rows(path: Path) -> None:
 def test_what_unknown_groups_could_change(path: Path) -> None:
     found = audit(missing_groups="bound", missing_values="NA", epsilons=[0, 0.1])
     assert found.unknown_groups == lp.unknown_groups(
-        None, SCORES, sensitive_features=SEX, missing_values="NA", epsilon=[0, 0.1]
+        lp.Predictions.from_arrays(None, SCORES, sensitive_features=SEX, missing_values="NA"),
+        epsilon=[0, 0.1],
     )
     assert (found.missing_rows.groups, found.missing_rows.missing_groups) == (2, "bound")
     plain = found.to_dict(min_group_size=1)["unknown_groups"]

@@ -16,9 +16,7 @@ def test_the_curve_is_that_of_the_audits_rows() -> None:
     found = lp.audit(labels, scores, criterion="equal_opportunity", higher_is="worse", **options)
     curve = found.impact_ratios(reference=1)
     again = lp.impact_ratio_curve(
-        labels,
-        scores,
-        sensitive_features=groups,
+        lp.Predictions.from_arrays(labels, scores, sensitive_features=groups),
         criterion="equal_opportunity",
         higher_is="worse",
         reference=1,

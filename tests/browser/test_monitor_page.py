@@ -14,7 +14,7 @@ import pytest
 import localparity as lp
 from localparity._text import percent
 from localparity.metrics import Interval
-from localparity.monitoring import Monitor, PeriodResult, WindowResult
+from localparity.monitoring import Monitor, PeriodResult, Watch, WindowResult
 from localparity.report.page._monitor import MonitorDocument, render_monitor_page
 from looks import LOOKS
 
@@ -23,6 +23,8 @@ pytest.importorskip("datasketches")
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 NAMES = ("<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>")
+
+WATCH = Watch(max_mcdp=0.1)
 
 OpenPage = Callable[..., Any]
 
@@ -44,13 +46,13 @@ def monitor(tmp_path_factory: pytest.TempPathFactory) -> Monitor:
 @pytest.fixture(scope="module")
 def path(monitor: Monitor) -> Path:
     path = Path(monitor.location).with_name("page.html")
-    lp.report.write_monitor_page(path, monitor, max_mcdp=0.1, title=NAMES[0])
+    lp.report.write_monitor_page(path, monitor, WATCH, title=NAMES[0])
     return path
 
 
 def test_every_period_can_be_chosen(open_page: OpenPage, path: Path, monitor: Monitor) -> None:
     page = open_page(path)
-    series = monitor.series(max_mcdp=0.1, min_group_size=10)
+    series = monitor.series(WATCH)
     for place, point in enumerate(series):
         page.locator("#period").fill(str(place))
         assert page.locator("#period-shown").text_content() == point.period
@@ -73,7 +75,7 @@ def test_alarms_are_walked_through_with_the_keyboard(
     open_page: OpenPage, path: Path, monitor: Monitor
 ) -> None:
     page = open_page(path)
-    alarmed = [point.period for point in monitor.series(max_mcdp=0.1, min_group_size=10) if point.alarm]
+    alarmed = [point.period for point in monitor.series(WATCH) if point.alarm]
     assert len(alarmed) > 2
     page.locator("#period").focus()
     page.keyboard.press("Home")
@@ -88,16 +90,18 @@ def test_alarms_are_walked_through_with_the_keyboard(
     assert page.locator("#period-shown").text_content() == alarmed[-2]
 
 
-def test_the_chart_is_hovered_and_clicked(open_page: OpenPage, path: Path, monitor: Monitor) -> None:
+def test_the_picture_is_hovered_and_clicked(open_page: OpenPage, path: Path, monitor: Monitor) -> None:
     page = open_page(path)
-    chart = page.locator("#over_time svg")
-    box = chart.bounding_box()
-    chart.hover(position={"x": box["width"] - 20, "y": 60})
+    picture = page.locator("#picture")
+    box = picture.bounding_box()
+    picture.hover(position={"x": box["width"] - 20, "y": 60})
     told = page.locator("#tip").text_content().split("\n")
-    newest = monitor.series(min_group_size=10)[-1]
+    newest = monitor.series()[-1]
     assert told[:2] == [newest.period, f"MCDP {percent(newest.interval.estimate)}"]
-    chart.click(position={"x": 60, "y": 60})
+    picture.click(position={"x": 55 / 560 * box["width"], "y": 60})
     assert page.locator("#period-shown").text_content() == "2026-05-01"
+    line = page.locator("#chosen-line")
+    assert float(line.get_attribute("x1")) == pytest.approx(50 + 496 / 40)
 
 
 @pytest.mark.parametrize(("look", "options", "paper"), LOOKS)
@@ -132,24 +136,14 @@ def test_ten_thousand_periods_stay_small(open_page: OpenPage, monitor: Monitor, 
         alarm = WindowResult(name, name, 1, 400, interval) if hour % 2 else None
         groups = {"women and men of one department": 200, "all others": 200}
         series.append(PeriodResult(name, 400, interval, 0.1, alarm, groups=groups, window="x" * 200))
-    asked = {
-        "epsilon": 0.0,
-        "criterion": "demographic_parity",
-        "compare": "between_groups",
-        "min_group_size": 10,
-        "confidence": 0.95,
-        "max_mcdp": 0.1,
-        "alarm_rate": 0.05,
-    }
     whole = WindowResult(series[0].period, series[-1].period, 10_000, 4_000_000, series[0].interval)
     path = tmp_path / "many.html"
     path.write_text(
-        render_monitor_page(MonitorDocument(monitor, "Many", series, whole, asked)), encoding="utf-8"
+        render_monitor_page(MonitorDocument(monitor, "Many", series, whole, WATCH)), encoding="utf-8"
     )
     assert path.stat().st_size < 3e6
     page = open_page(path)
     page.locator("#period").fill("5000")
     assert page.locator("#mcdp").text_content() == percent(series[5000].interval.estimate)
-    page.locator("#shown").select_option("90")
     numbers = json.loads(page.locator("#numbers").text_content())
     assert numbers["since_start"]["periods"] == 10_000

@@ -382,7 +382,7 @@ def test_small_gaps_and_what_a_high_score_means_are_told_as_the_library_tells_th
     scores = np.concatenate([np.arange(5000) % 10 + 1, np.arange(5000) % 10 + 1])
     scores[0] = 2  # one in 5,000 differs
     options = {"sensitive_features": groups, "score_range": (0, 11)}
-    window = lp.gap_curve(None, scores, **options).worst_window()
+    window = lp.gap_curve(lp.Predictions.from_arrays(None, scores, **options)).worst_window()
     assert "of 1, people in b are at least 0.02 points more" in window.sentence
     for higher_is in (None, "better", "worse"):
         path = tmp_path / f"{higher_is}.html"

@@ -123,11 +123,12 @@ def test_the_bound_is_kept_and_a_change_is_said(tmp_path: Path, scores: Path) ->
     served = tmp_path / "metrics.prom"
     assert run("serve", folder, "--textfile", served).returncode == 0
     assert re.search(r'localparity_max_mcdp\{.*epsilon="0.02".*\} 0.01\n', served.read_text())
-    changed = run("append", folder, scores, *COLUMNS, "--max-mcdp", 0.9, "--disclosure-limit", 20)
+    changed = run("append", folder, scores, *COLUMNS, "--max-mcdp", 0.9, "--min-group-size", 20)
     assert changed.returncode == 0
     assert "--max-mcdp is 0.9 from now on; it was 0.01" in changed.stderr
     assert run("show", folder).returncode == 0
-    assert lp.monitoring.Monitor(folder).watched == {"epsilon": 0.02, "max_mcdp": 0.9, "min_group_size": 20}
+    watch = lp.monitoring.Watch(epsilon=0.02, max_mcdp=0.9, min_group_size=20)
+    assert lp.monitoring.Monitor(folder).watched == watch
 
 
 def test_without_a_bound_there_is_no_column_of_alarms(tmp_path: Path, scores: Path) -> None:
@@ -264,8 +265,9 @@ def test_several_files_and_retention(tmp_path: Path, scores: Path) -> None:
     assert json.loads(run("prune", folder, "--keep", 1, "--json").stdout) == {"removed": 0}
 
 
-def test_a_database(tmp_path: Path, scores: Path) -> None:
-    url = f"duckdb:///{tmp_path}/kept.duckdb#credit"
+def test_a_database(postgres: str, scores: Path) -> None:
+    pytest.importorskip("psycopg")
+    url = f"{postgres}#credit"
     assert run("append", url, scores, *COLUMNS, "--at", "2026-05-17").returncode == 0
     assert "counted before" in run("append", url, scores, *COLUMNS).stderr
     assert json.loads(run("show", url, "--json").stdout)["periods"][0]["rows"] == 800

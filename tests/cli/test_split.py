@@ -29,7 +29,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_the_worst_split_of_a_file_is_that_of_its_arrays(path: Path) -> None:
-    expected = lp.worst_split(None, SCORE, sensitive_features=AGE, n_resamples=99, random_state=0)
+    expected = lp.worst_split(
+        lp.Predictions.from_arrays(None, SCORE, sensitive_features=AGE), n_resamples=99, random_state=0
+    )
     done = run("audit", path, *ASKED, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)[str(path)]

@@ -243,7 +243,7 @@ def test_scores_inside_a_cell_move_to_its_high_end_and_back_to_its_low_end(
 
 
 def test_an_exact_curve_is_its_own_bounds() -> None:
-    curve = lp.gap_curve(None, [0.1, 0.2], sensitive_features=["a", "b"])
+    curve = lp.gap_curve(lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=["a", "b"]))
     assert curve.bounds() == (curve, curve)
     assert curve.abcc_bounds() == lp.results.Interval(*[curve.abcc()] * 3)
     assert curve.mean_difference_bounds() == lp.results.Interval(*[curve.mean_difference()] * 3)

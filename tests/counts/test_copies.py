@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import localparity as lp
-from localparity.counts._copies import copies_in, copies_of, without_copies
+from localparity.counts._score_counts import copies_in, copies_of, without_copies
 
 
 def counts_of(scores: Any, groups: Any, **options: Any) -> lp.ScoreCounts:

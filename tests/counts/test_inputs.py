@@ -13,7 +13,6 @@ import localparity as lp
 METRICS: dict[str, Callable[..., Any]] = {
     "mcdp": lp.mcdp,
     "mcdp_approximate": lambda *arrays, **options: lp.mcdp_approximate(*arrays, epsilon=0.05, **options),
-    "mcdp_bounds": lambda *arrays, **options: lp.mcdp_bounds(*arrays, epsilon=0.05, **options),
     "mcdp_profile": lambda *arrays, **options: lp.mcdp_profile(*arrays, **options).values.tolist(),
     "abcc": lp.abcc,
     "delta_dp": lp.delta_dp,

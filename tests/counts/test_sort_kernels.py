@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from localparity.counts._kernels import sort_rows
+from localparity.counts._kernels import sort_with
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=True)
 
@@ -18,7 +18,7 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=True)
 def check(scores: NDArray[Any]) -> None:
     given_rows = np.arange(scores.size)
     before = scores.copy()
-    found, rows = sort_rows(scores, given_rows)
+    found, rows = sort_with(scores, given_rows)
     assert found.dtype == scores.dtype
     assert np.array_equal(found, np.sort(scores))
     assert np.array_equal(np.sort(rows), given_rows)

@@ -7,13 +7,14 @@ from math import erf, exp, log, pi, sqrt
 import numpy as np
 import pandas as pd
 import pytest
-from benchmarks._census_frontier import census_frontier
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
-from localparity.datasets import census_cdf, census_mcdp, census_probabilities, make_census
+from census_frontier import census_frontier
+from localparity.datasets import census_mcdp, make_census
+from localparity.datasets._census import census_cdf, census_probabilities
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.05, 0.1, 0.2])

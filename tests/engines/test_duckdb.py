@@ -13,20 +13,12 @@ import polars as pl
 import pytest
 
 import localparity as lp
-from localparity.engines._duckdb import DuckDBScores
 from scale_rows import (
-    CRITERIA,
     EPSILONS,
-    FAR_RANGES,
-    FINE_EPSILONS,
-    NARROW_RANGES,
     Rows,
     assert_exact,
     assert_same_counts,
-    far_scores,
     make_rows,
-    narrow_counts,
-    narrow_scores,
 )
 
 
@@ -69,37 +61,6 @@ def test_every_kind_of_source_gives_the_counts_of_numpy(
         assert_same_counts(lp.engines.from_duckdb(source, **NAMES), rows.counts())
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_on_a_grid_it_is_exact_where_it_was_asked(
-    rows: Rows,
-    parquet: Path,
-    criterion: Any,
-    compare: Any,
-    weighted: bool,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(DuckDBScores, "max_refined", 100)
-    found = lp.engines.from_duckdb(
-        str(parquet / "*.parquet"),
-        **NAMES | ({} if weighted else {"weight": None}),
-        epsilons=EPSILONS,
-        criterion=criterion,
-        compare=compare,
-        max_scores=300,
-        level=6,
-    )
-    assert found.cells is not None
-    assert 0.0 < found.rank_error < 0.2
-    exact = rows.counts(weighted=weighted)
-    for epsilon in EPSILONS:
-        assert_exact(found, exact, epsilon=epsilon, criterion=criterion, compare=compare)
-    asked: dict[str, Any] = {"epsilon": 0.033, "criterion": criterion, "compare": compare}
-    bounds = lp.mcdp_bounds(found, **asked)
-    assert bounds.low <= lp.mcdp(exact, **asked) <= bounds.high
-
-
 def test_float32_scores_keep_their_resolution(rows: Rows, tmp_path: Path) -> None:
     single = rows.scores.astype(np.float32)
     pd.DataFrame({"p": single, "g": rows.groups}).to_parquet(tmp_path / "a.parquet")
@@ -124,13 +85,6 @@ def test_other_ranges_and_intersections(rows: Rows, tmp_path: Path) -> None:
     )
     for epsilon in EPSILONS:
         assert_exact(found, exact, epsilon=epsilon)
-
-
-def test_zero_has_one_sign(tmp_path: Path) -> None:
-    pd.DataFrame({"p": [-0.0, 0.0, 0.5], "g": ["a", "b", "b"]}).to_parquet(tmp_path / "a.parquet")
-    for level in (1, 20):
-        found = lp.engines.from_duckdb(tmp_path / "a.parquet", score="p", group="g", level=level)
-        assert not np.signbit(found.atoms["a", None].scores).any()
 
 
 def test_groups_of_any_type(tmp_path: Path) -> None:
@@ -229,25 +183,6 @@ def test_a_query_that_is_wrong_is_said() -> None:
         lp.engines.from_duckdb(duckdb.sql("SELECT 1 AS q"), score="p", group="g")
 
 
-@pytest.mark.parametrize("score_range", NARROW_RANGES)
-def test_ends_of_the_range_that_few_bits_cannot_hold(
-    score_range: tuple[float, float], tmp_path: Path
-) -> None:
-    scores, groups = narrow_scores(score_range), np.tile([0, 1], 1000)
-    path = tmp_path / "scores.parquet"
-    pd.DataFrame({"p": scores, "g": groups}).to_parquet(path)
-    options: dict[str, Any] = {"score": "p", "group": "g", "score_range": score_range}
-    exact = narrow_counts(scores, groups, score_range)
-    assert_same_counts(lp.engines.from_duckdb(path, **options), exact)
-    found = lp.engines.from_duckdb(path, **options, max_scores=100, level=5)
-    for epsilon in EPSILONS:
-        assert_exact(found, exact, epsilon=epsilon)
-    outside = np.nextafter(scores.max(), np.float32(2))
-    pd.DataFrame({"p": np.append(scores, outside), "g": np.append(groups, 0)}).to_parquet(path)
-    with pytest.raises(ValueError, match=r"column 'p' .*score_range.* at data row 2001"):
-        lp.engines.from_duckdb(path, **options)
-
-
 def test_sources_of_other_kinds_are_refused() -> None:
     people = pd.DataFrame({"p": [0.1, 0.9], "g": ["a", "b"]})
     with duckdb.connect() as other, duckdb.connect() as connection:
@@ -262,21 +197,3 @@ def test_groups_that_are_lists_are_refused(tmp_path: Path) -> None:
     pd.DataFrame({"p": [0.1, 0.9], "g": [["a"], ["b"]]}).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(ValueError, match=r"column 'g' .* dates, got "):
         lp.engines.from_duckdb(tmp_path / "a.parquet", score="p", group="g")
-
-
-@pytest.mark.parametrize(
-    ("score_range", "dtype"),
-    [*((each, np.float64) for each in FAR_RANGES), *((each, np.float32) for each in FAR_RANGES[2:])],
-)
-def test_scores_of_any_size_are_counted_as_in_memory(
-    score_range: tuple[float, float], dtype: type, tmp_path: Path
-) -> None:
-    scores, groups = far_scores(score_range, dtype), np.tile([0, 1], 1000)
-    pd.DataFrame({"p": scores, "g": groups}).to_parquet(tmp_path / "scores.parquet")
-    options: dict[str, Any] = {"score": "p", "group": "g", "score_range": score_range}
-    exact = narrow_counts(scores, groups, score_range)
-    assert_same_counts(lp.engines.from_duckdb(tmp_path / "scores.parquet", **options), exact)
-    options |= {"max_scores": 100, "level": 5, "epsilons": FINE_EPSILONS}
-    found = lp.engines.from_duckdb(tmp_path / "scores.parquet", **options)
-    for epsilon in FINE_EPSILONS:
-        assert_exact(found, exact, epsilon=epsilon)

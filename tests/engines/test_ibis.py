@@ -12,21 +12,16 @@ import pytest
 import localparity as lp
 from localparity._io._duckdb import quote_name
 from localparity.counts._coarsen import cell_numbers
-from localparity.engines import CountOptions, _ibis
+from localparity.engines import _ibis
 from localparity.engines._ibis import IbisScores
 from localparity.engines._table import ScoreColumns
+from localparity.engines.protocol import CountOptions
 from scale_rows import (
     EPSILONS,
-    FAR_RANGES,
-    FINE_EPSILONS,
-    NARROW_RANGES,
     Rows,
     assert_exact,
     assert_same_counts,
-    far_scores,
     make_rows,
-    narrow_counts,
-    narrow_scores,
 )
 
 ibis = pytest.importorskip("ibis")
@@ -148,32 +143,6 @@ def test_on_a_grid_it_is_exact_where_it_was_asked(
     assert max(fetched) <= 400
     for epsilon in EPSILONS:
         assert_exact(found, rows.counts(weighted=False), epsilon=epsilon, criterion="equalized_odds")
-
-
-@pytest.mark.parametrize("score_range", NARROW_RANGES[:1])
-def test_ends_of_the_range_that_few_bits_cannot_hold(
-    make_table: MakeTable, score_range: tuple[float, float]
-) -> None:
-    scores, groups = narrow_scores(score_range), np.tile([0, 1], 1000)
-    table = make_table(pd.DataFrame({"p": scores, "g": groups}))
-    if table.schema()["p"].is_float64():
-        with pytest.raises(ValueError, match=r"column 'p' .*score_range"):
-            lp.engines.from_ibis(table, score="p", group="g", score_range=score_range)
-        return
-    found = lp.engines.from_ibis(table, score="p", group="g", score_range=score_range)
-    assert_same_counts(found, narrow_counts(scores, groups, score_range))
-
-
-@pytest.mark.parametrize("score_range", FAR_RANGES[:2])
-def test_scores_of_any_size_are_counted_as_in_memory(
-    make_table: MakeTable, score_range: tuple[float, float]
-) -> None:
-    scores, groups = far_scores(score_range)[:600], np.tile([0, 1], 300)
-    table = make_table(pd.DataFrame({"p": scores, "g": groups}))
-    options: dict[str, Any] = {"max_scores": 100, "level": 5, "epsilons": FINE_EPSILONS}
-    found = lp.engines.from_ibis(table, score="p", group="g", score_range=score_range, **options)
-    for epsilon in FINE_EPSILONS:
-        assert_exact(found, narrow_counts(scores, groups, score_range), epsilon=epsilon)
 
 
 @pytest.mark.parametrize("score_range", [(0.0, 0.3), (300.0, 850.0)])

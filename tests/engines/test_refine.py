@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 import localparity as lp
 from localparity.counts._coarsen import cell_edges, cell_numbers
-from localparity.engines import CellSelection, CountOptions, GroupCounts, count_source
-from localparity.engines import _source as _refine
+from localparity.engines import protocol
+from localparity.engines.protocol import CountOptions, count_source
 from localparity.metrics._gap_curve import gap_curves
+from rows_in_memory import RowsInMemory
 from scale_rows import EPSILONS, Rows, assert_exact, assert_same_counts, make_rows
 
 RANGES = [(0.0, 1.0), (300.0, 850.0), (-1.0, 1.0), (0.1, 0.7), (-1e300, 1e300)]
@@ -37,40 +37,8 @@ def test_edges_and_numbers_agree(score_range: tuple[float, float], level: int) -
     assert edges.max() <= high
 
 
-class RowsInMemory:
-    """A source of counts that looks at every row, and remembers how many it returned."""
-
-    def __init__(self, rows: Rows, score_range: tuple[float, float] = (0.0, 1.0)) -> None:
-        self.rows, self.score_range = rows, score_range
-        self.resolution = 4.0 * float(np.finfo(np.float64).eps)
-        self.calls: list[str] = []
-        self.max_refined = 300
-
-    def _count(self, at: NDArray[np.float64], within: CellSelection | None) -> list[GroupCounts]:
-        kept = np.ones(at.size, dtype=bool)
-        if within is not None:
-            kept = np.isin(cell_numbers(self.rows.scores, within.level, self.score_range), within.numbers)
-        counted = []
-        for group in np.unique(self.rows.groups):
-            chosen = kept & (self.rows.groups == group)
-            places, inverse, rows = np.unique(at[chosen], return_inverse=True, return_counts=True)
-            ends = [np.full(places.size, end) for end in (np.inf, -np.inf)]
-            np.minimum.at(ends[0], inverse, self.rows.scores[chosen])
-            np.maximum.at(ends[1], inverse, self.rows.scores[chosen])
-            counted.append(GroupCounts((str(group), None), places, rows, *ends))
-        return counted
-
-    def count_cells(self, level: int, within: CellSelection | None = None) -> list[GroupCounts]:
-        self.calls.append(f"grid {level}")
-        return self._count(cell_numbers(self.rows.scores, level, self.score_range), within)
-
-    def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
-        self.calls.append("exactly" if within is None else "exactly inside")
-        return self._count(self.rows.scores, within)
-
-    def estimate_distinct(self) -> int:
-        self.calls.append("distinct")
-        return np.unique(self.rows.scores).size
+def source_of(rows: Rows) -> RowsInMemory:
+    return RowsInMemory({"p": rows.scores, "g": rows.groups})
 
 
 def count(
@@ -86,7 +54,7 @@ def test_refined_counts_are_exact_where_it_was_asked(seed: int, level: int, max_
     rows = make_rows(1500, seed)
     exact = rows.counts(labelled=False, weighted=False)
     for compare in ("between_groups", "to_overall"):
-        refined = count(RowsInMemory(rows), level=level, max_scores=max_scores, compare=compare)
+        refined = count(source_of(rows), level=level, max_scores=max_scores, compare=compare)
         for epsilon in EPSILONS:
             assert_exact(refined, exact, epsilon=epsilon, compare=compare)
             ours, theirs = (
@@ -100,10 +68,10 @@ def test_refined_counts_are_exact_where_it_was_asked(seed: int, level: int, max_
 
 def test_few_scores_are_counted_as_they_are() -> None:
     rows = make_rows(2000)
-    source = RowsInMemory(Rows(rows.scores.round(1), rows.groups, rows.labels, rows.weights))
+    source = source_of(Rows(rows.scores.round(1), rows.groups, rows.labels, rows.weights))
     assert count(source).cells is None
     assert source.calls == ["grid 6"]  # one score a cell: one pass is enough
-    source = RowsInMemory(rows)
+    source = source_of(rows)
     assert count(source, max_scores=5000).cells is None
     assert source.calls == ["grid 6", "exactly"]
 
@@ -111,11 +79,11 @@ def test_few_scores_are_counted_as_they_are() -> None:
 def test_clustered_scores_are_estimated_before_they_are_counted() -> None:
     rows = make_rows(3000)
     clustered = Rows((rows.scores.round(2) / 1000).round(6), rows.groups, rows.labels, rows.weights)
-    source = RowsInMemory(clustered)
+    source = source_of(clustered)
     found = count(source, max_scores=400)
     assert source.calls == ["grid 6", "distinct", "exactly"]
     assert_same_counts(found, clustered.counts(labelled=False, weighted=False))
-    source = RowsInMemory(clustered)
+    source = source_of(clustered)
     found = count(source, max_scores=50)
     assert source.calls[:3] == ["grid 6", "distinct", "grid 14"]
     assert lp.mcdp(found) == lp.mcdp(clustered.counts(labelled=False, weighted=False))
@@ -126,8 +94,8 @@ def test_where_too_many_cells_decide_the_worst_pair_is_exact(monkeypatch: pytest
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 12, 24_000).astype(str)
     rows = Rows(rng.random(24_000), groups, np.zeros(24_000, int), np.ones(24_000))
-    source, exact = RowsInMemory(rows), rows.counts(labelled=False, weighted=False)
-    monkeypatch.setattr(_refine, "_MOST_READ", 1500)
+    source, exact = source_of(rows), rows.counts(labelled=False, weighted=False)
+    monkeypatch.setattr(protocol, "_MOST_READ", 1500)
     found = count(source, max_scores=200)
     assert source.calls[-1] == "exactly inside"
     assert sum(atoms.scores.size for atoms in found.atoms.values()) < 12_000
@@ -139,8 +107,8 @@ def test_where_too_many_cells_decide_the_worst_pair_is_exact(monkeypatch: pytest
     ):
         bounds = ours.mcdp_bounds(0.01)
         assert bounds.low <= theirs.mcdp(0.01) <= bounds.high
-    monkeypatch.setattr(_refine, "_MAX_CELLS_READ", 2)
-    source = RowsInMemory(rows)
+    monkeypatch.setattr(protocol, "_MAX_CELLS_READ", 2)
+    source = source_of(rows)
     bounds = lp.mcdp_bounds(count(source, max_scores=200), epsilon=0.01)
     assert source.calls == ["grid 6"]
     assert bounds.low < lp.mcdp(exact, epsilon=0.01) < bounds.high
@@ -150,5 +118,5 @@ def test_two_equal_groups_end_with_bounds_or_with_zero() -> None:
     rng = np.random.default_rng(0)
     half = rng.random(2000)
     rows = Rows(np.tile(half, 2), np.repeat(["a", "b"], 2000), np.zeros(4000, int), np.ones(4000))
-    found = count(RowsInMemory(rows), max_scores=200)
+    found = count(source_of(rows), max_scores=200)
     assert lp.mcdp_bounds(found) == lp.results.Interval(0.0, 0.0, 0.0)

@@ -13,23 +13,13 @@ import pandas as pd
 import pytest
 
 import localparity as lp
-from localparity.engines import CellSelection
-from localparity.engines._duckdb import DuckDBScores
 from localparity.engines._spark import SparkScores, read_spark
-from localparity.engines._table import ScoreColumns, TableScores
+from localparity.engines._table import ScoreColumns
+from localparity.engines.protocol import CellSelection
 from scale_rows import (
-    CRITERIA,
-    EPSILONS,
-    FAR_RANGES,
-    FINE_EPSILONS,
-    NARROW_RANGES,
     Rows,
-    assert_exact,
     assert_same_counts,
-    far_scores,
     make_rows,
-    narrow_counts,
-    narrow_scores,
 )
 from typed_commands import only_audit
 
@@ -76,40 +66,6 @@ def test_counts_are_those_of_numpy_bit_for_bit(spark: Any, rows: Rows, folder: P
     single = lp.Predictions.from_arrays(None, rows.scores.astype(np.float32), sensitive_features=rows.groups)
     expected = lp.ScoreCounts.from_predictions(single)
     assert_same_counts(lp.engines.from_spark(frame, score="f", group="g"), expected)
-
-
-@pytest.mark.parametrize(
-    "criterion",
-    ["equalized_odds", *(pytest.param(each, marks=pytest.mark.slow) for each in CRITERIA[:-1])],
-)
-def test_on_a_grid_it_is_exact_where_it_was_asked(
-    spark: Any, rows: Rows, folder: Path, criterion: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for engine in (TableScores, DuckDBScores):
-        monkeypatch.setattr(engine, "max_refined", 200)
-    frame = spark.read.parquet(str(folder))
-    options: dict[str, Any] = {"epsilons": EPSILONS, "criterion": criterion, "max_scores": 300, "level": 6}
-    found = lp.engines.from_spark(frame, **NAMES, **options)
-    assert found.cells is not None
-    exact = rows.counts()
-    for epsilon in EPSILONS:
-        assert_exact(found, exact, epsilon=epsilon, criterion=criterion)
-    same = lp.engines.from_duckdb(str(folder / "*.parquet"), **NAMES, **options)
-    assert_same_counts(found, same)
-
-
-@pytest.mark.parametrize("score_range", NARROW_RANGES)
-def test_ends_of_the_range_that_few_bits_cannot_hold(
-    spark: Any, score_range: tuple[float, float], tmp_path: Path
-) -> None:
-    scores, groups = narrow_scores(score_range), np.tile([0, 1], 1000)
-    pd.DataFrame({"p": scores, "g": groups}).to_parquet(tmp_path / "scores.parquet")
-    frame = spark.read.parquet(str(tmp_path))
-    found = lp.engines.from_spark(frame, score="p", group="g", score_range=score_range)
-    assert_same_counts(found, narrow_counts(scores, groups, score_range))
-    outside = frame.limit(1).selectExpr(f"CAST({score_range[1] + 1e-6!r} AS FLOAT) AS p", "g")
-    with pytest.raises(ValueError, match=r"column 'p' .*score_range"):
-        lp.engines.from_spark(frame.union(outside), score="p", group="g", score_range=score_range)
 
 
 def test_few_scores_many_rows_and_intersections(spark: Any, rows: Rows) -> None:
@@ -235,17 +191,3 @@ def test_without_java_the_command_says_so(folder: Path) -> None:
     found = run("audit", folder, *options, JAVA_HOME="/nonexistent")
     assert found.returncode == 2
     assert "error: Spark does not start; is Java installed?" in found.stderr
-
-
-@pytest.mark.parametrize("score_range", FAR_RANGES[:2])
-def test_scores_of_any_size_are_counted_as_in_memory(
-    spark: Any, score_range: tuple[float, float], tmp_path: Path
-) -> None:
-    scores, groups = far_scores(score_range), np.tile([0, 1], 1000)
-    pd.DataFrame({"p": scores, "g": groups}).to_parquet(tmp_path / "scores.parquet")
-    options: dict[str, Any] = {"score": "p", "group": "g", "score_range": score_range}
-    exact = narrow_counts(scores, groups, score_range)
-    options |= {"max_scores": 100, "level": 5, "epsilons": FINE_EPSILONS}
-    found = lp.engines.from_spark(spark.read.parquet(str(tmp_path)), **options)
-    for epsilon in FINE_EPSILONS:
-        assert_exact(found, exact, epsilon=epsilon)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 import localparity as lp
 from localparity.counts._coarsen import cell_edges, cell_numbers
-from localparity.engines import CellSelection
+from localparity.engines import _torch
 from localparity.engines._torch import TorchScores
+from localparity.engines.protocol import CellSelection
 from scale_rows import (
     CRITERIA,
     EPSILONS,
@@ -193,6 +194,31 @@ SKEWED = {
 }
 
 
+@pytest.fixture(params=[0, 2**9, 2**14])
+def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many parts of cells as fit, also on a CPU."""
+    monkeypatch.setattr(_torch, "_PARTS", {"cpu": request.param, "cuda": request.param})
+
+
+@pytest.mark.usefixtures("parts")
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("criterion", ["demographic_parity", "equalized_odds"])
+def test_parts_of_cells_are_counted_once(dtype: Any, criterion: Any) -> None:
+    rng = np.random.default_rng(0)
+    groups, labels = rng.integers(0, 3, 30_001), rng.integers(0, 2, 30_001)
+    scores = rng.beta(2, 3 + 0.3 * groups).astype(dtype)
+    scores[::3] = 0.25
+    for device in DEVICES:
+        tensors = [torch.tensor(part, device=device) for part in (scores, groups, labels)]
+        found = lp.engines.from_torch(
+            *tensors[:2], y_true=tensors[2], criterion=criterion, epsilons=EPSILONS, max_scores=20, level=4
+        )
+        exact = lp.Predictions.from_arrays(labels, scores, sensitive_features=groups)
+        for epsilon in EPSILONS:
+            assert_exact(found, lp.ScoreCounts.from_predictions(exact), epsilon=epsilon, criterion=criterion)
+
+
+@pytest.mark.usefixtures("parts")
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("skew", SKEWED)
 def test_scores_that_crowd_in_few_cells(device: str, skew: str) -> None:
@@ -224,6 +250,7 @@ def test_a_source_counts_any_selection_again(device: str) -> None:
     rng = np.random.default_rng(0)
     scores, groups = rng.random(30_000).astype(np.float32), rng.integers(0, 2, 30_000)
     source = TorchScores(torch.tensor(scores, device=device), torch.tensor(groups, device=device))
+    assert source.count_cells(4).rows.sum() == scores.size
     at = {level: cell_numbers(scores.astype(float), level, (0.0, 1.0)) for level in (5, 18, 30)}
     selections = [
         (5, [3, 4, 20]),
@@ -234,31 +261,16 @@ def test_a_source_counts_any_selection_again(device: str) -> None:
     for level, numbers in selections:
         within = CellSelection(level, np.unique(numbers))
         inside = np.isin(cell_numbers(scores.astype(float), level, (0.0, 1.0)), within.numbers)
-        for counted in (source.count_scores(within), source.count_cells(level + 3, within)):
-            for found in counted:
-                chosen = scores[inside & (groups == found.key[0])].astype(float)
-                if found.at.dtype.kind == "f":
-                    expected = np.unique(chosen, return_counts=True)
-                else:
-                    expected = np.unique(cell_numbers(chosen, level + 3, (0.0, 1.0)), return_counts=True)
-                np.testing.assert_array_equal(found.at, expected[0])
-                np.testing.assert_array_equal(found.rows, expected[1])
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_a_group_without_a_label_is_named_on_a_grid_too(device: str) -> None:
-    rng = np.random.default_rng(0)
-    scores, groups = rng.random(3000), rng.integers(0, 3, 3000)
-    labels = np.where(groups == 2, 0, rng.integers(0, 2, 3000))
-    scores_on, groups_on, labels_on = (torch.tensor(part, device=device) for part in (scores, groups, labels))
-    options: dict[str, Any] = {"criterion": "equal_opportunity"}
-    found = lp.engines.from_torch(scores_on, groups_on, y_true=labels_on, max_scores=50, level=4, **options)
-    messages = []
-    for arguments in ((found,), (labels, scores)):
-        with pytest.raises(ValueError, match=r"group 2 ") as error:
-            lp.mcdp(*arguments, **({} if len(arguments) == 1 else {"sensitive_features": groups}), **options)
-        messages.append(str(error.value))
-    assert messages[0] == messages[1]
+        counts, table = source.count_scores(within), source.count_cells(level + 3, within)
+        for place, key in enumerate(table.keys):
+            chosen = scores[inside & (groups == key[0])].astype(float)
+            numbers, rows = np.unique(cell_numbers(chosen, level + 3, (0.0, 1.0)), return_counts=True)
+            occupied = table.rows[:, place] > 0
+            np.testing.assert_array_equal(table.numbers[occupied], numbers)
+            np.testing.assert_array_equal(table.rows[occupied, place], rows)
+            distinct, rows = np.unique(chosen, return_counts=True)
+            np.testing.assert_array_equal(counts.atoms[key].scores, distinct)
+            np.testing.assert_array_equal(counts.atoms[key].rows, rows)
 
 
 def test_distinct_scores_are_estimated() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fuzzing import damaged, fuzz, read_or_refuse
-from localparity.paper import load_celeba, load_utkface
+from localparity.paper._data import load_celeba, load_utkface
 
 image = pytest.importorskip("PIL.Image")
 

@@ -25,8 +25,9 @@ from hypothesis import strategies as st
 import localparity as lp
 from fuzzing import damaged, damaged_json, fuzz, read_or_refuse, sealed
 from localparity import models
-from localparity.monitoring import Monitor, ScoreSketch
-from localparity.monitoring._sketch import pack, unpack
+from localparity.models.trees._stock import StockTrees
+from localparity.monitoring import Monitor, ScoreSketch, Watch
+from localparity.monitoring._sketch import join_parts, open_sealed, seal_parts, split_parts
 from localparity.paper import Run, Store
 from localparity.paper._store import DamagedRunWarning, OutdatedRunWarning, PartScores, Record
 from localparity.results import ModelCard
@@ -129,44 +130,35 @@ def read_card(folder: Path) -> Any:
     return ModelCard.read(folder).to_dict()
 
 
+ALL = Watch(epsilon=0.05, max_mcdp=0.1, min_group_size=1)
+
+
 def make_monitor(folder: Path) -> None:
-    for number in (0, 1):
+    """Three days, of which the first was removed, and what is remembered of the others."""
+    for number in (0, 1, 2):
         Monitor(folder).append(batch(number), at=NOON + timedelta(days=number), batch_id=str(number))
+    Monitor(folder).prune(2)
+    read_series(folder)
 
 
 def read_monitor(folder: Path) -> Any:
     """The series before and after one more batch, and what becomes of batches that were counted."""
-    before = Monitor(folder).series(0.05)
-    return before, append_three(folder), Monitor(folder).series(0.05), Monitor(folder).since_start()
-
-
-def append_three(folder: Path) -> tuple[bool, bool, list[bytes]]:
-    monitor = Monitor(folder)
-    again = monitor.append(batch(0), at=NOON, batch_id="0")
-    with pytest.raises(ValueError, match=r"batch 'b' has the same rows as batch '1'"):
-        monitor.append(batch(1), at=NOON, batch_id="b")
-    added = monitor.append(batch(2), at=NOON + timedelta(days=2), batch_id="2")
-    return again, added, [path.read_bytes() for path in sorted(folder.glob("periods/*.period"))]
-
-
-def make_pruned(folder: Path) -> None:
-    make_monitor(folder)
-    Monitor(folder).prune(1)
-
-
-def read_rows(folder: Path) -> Any:
-    rows = [point.rows for point in Monitor(folder).series()]
-    assert rows == [12, 12]
-    return rows
+    before, monitor = read_series(folder), Monitor(folder)
+    again = [monitor.append(batch(number), at=NOON, batch_id=str(number)) for number in (0, 1)]
+    for number in (0, 1, 2):
+        with pytest.raises(
+            (ValueError, OSError), match=f"same rows as batch '{number}'|monitor.sqlite|damaged"
+        ):
+            monitor.append(batch(number), at=NOON + timedelta(days=3), batch_id="b")
+    added = monitor.append(batch(3), at=NOON + timedelta(days=2), batch_id="3")
+    return before, again, added, read_series(folder)
 
 
 def read_series(folder: Path) -> Any:
-    return Monitor(folder).series(0.05), Monitor(folder).since_start()
-
-
-def make_asked(folder: Path) -> None:
-    make_monitor(folder)
-    read_series(folder)
+    """The series; an empty file is that of a monitor which has counted nobody yet."""
+    if not (folder / "monitor.sqlite").stat().st_size:
+        raise UnfitError
+    return Monitor(folder).series(ALL), Monitor(folder).since_start(ALL)
 
 
 def make_store(folder: Path) -> None:
@@ -228,7 +220,7 @@ AGE = CENSUS.data[["age"]]
 NETWORK = fitted(models.LocalParityClassifier(hidden=(4,), steps=2, random_state=0))
 XGBOOST = fitted(models.LocalParityXGBClassifier(0.1, n_estimators=2, random_state=0))
 LIGHTGBM = fitted(models.LocalParityLGBMClassifier(0.1, n_estimators=1, random_state=0), AGE)
-STOCK = models.TableClassifier(n_estimators=2, random_state=0)
+STOCK = StockTrees(n_estimators=2, random_state=0)
 BLIND = fitted(models.GroupBlindClassifier(STOCK, STOCK, max_mcdp=0.6, cv=2, random_state=0))
 
 KEPT = {
@@ -246,18 +238,8 @@ KEPT = {
     "trees of LightGBM": Kept(LIGHTGBM, read_classifier(AGE), "data-*/model.trees", "flips damage"),
     "group-blind repair": Kept(make_blind_repair, read_blind_repair, "model.json", "damage lies"),
     "group-blind classifier": Kept(BLIND, read_classifier(), "model.json", "damage lies"),
-    "settings of a monitor": Kept(make_monitor, read_monitor, "monitor.json"),
-    "settings of a series": Kept(make_monitor, read_rows, "monitor.json", "damage lies", "monitor.json"),
-    "period": Kept(make_monitor, read_monitor, "periods/2026-05-17.period"),
-    "period of a series": Kept(
-        make_monitor, read_rows, "periods/2026-05-17.period", "damage", "periods/2026-05-17.period"
-    ),
-    "index of a monitor": Kept(make_monitor, append_three, "index.sqlite", step=397),
-    "time of the index": Kept(make_monitor, append_three, "index.fresh", step=397),
-    "removed periods of a monitor": Kept(make_pruned, read_series, "removed.sketch"),
-    "a removed period": Kept(make_pruned, append_three, "removed/2026-05-17.period"),
-    "remembered series": Kept(make_asked, read_monitor, "notes/series-*.json"),
-    "remembered people": Kept(make_asked, read_monitor, "notes/since-start.sketch"),
+    "monitor": Kept(make_monitor, read_monitor, "monitor.sqlite", step=397),
+    "series of a monitor": Kept(make_monitor, read_series, "monitor.sqlite", "damage"),
     "run": Kept(make_store, read_store, "runs/*.json", "flips damage lies"),
     "scores of a run": Kept(make_store, read_store, "runs/*.parquet", "flips damage"),
     "mark of a store": Kept(make_store, read_store, "store.json", "flips damage lies"),
@@ -299,11 +281,11 @@ class Trial:
     def lies(self) -> st.SearchStrategy[dict[str, bytes]]:
         """Files of other contents whose checksums fit."""
         if self.file == "sketch":
-            header, parts = unpack(self.valid, b"LPSKETCH", 2, "it")
+            header, parts = open_sealed(self.valid, "it")
             headers = damaged_json(header).map(lambda header: (header, parts))
             sketches = headers | damaged(parts[0]).map(lambda part: (header, [part, *parts[1:]]))
             return sketches.filter(lambda pair: isinstance(pair[0], dict)).map(
-                lambda pair: {self.file: pack(b"LPSKETCH", 2, *pair)}
+                lambda pair: {self.file: seal_parts(*pair)}
             )
         if not self.file.startswith("data-"):
             return damaged_json(json.loads(self.valid)).map(lambda value: {self.file: sealed(value)})
@@ -332,7 +314,7 @@ def check_flips(name: str, folder: Path, step: int) -> None:
             content[place] ^= 1 << bit
             try:
                 value = trial.read({trial.file: bytes(content)})
-            except (ValueError, UnfitError):
+            except (ValueError, OSError, UnfitError):
                 continue
             assert value == trial.expected
 
@@ -363,3 +345,19 @@ def test_a_damaged_file_is_refused_or_harmless(name: str, folder: Path) -> None:
 def test_a_file_that_lies_and_whose_checksum_fits_is_refused_or_works(name: str, folder: Path) -> None:
     trial = Trial(name, folder)
     fuzz(trial.lies(), trial.read_or_refuse)
+
+
+@pytest.mark.parametrize("kind", ["state", "period"])
+def test_a_row_of_a_monitor_that_lies_is_refused_or_works(kind: str, folder: Path) -> None:
+    monitor = Monitor(folder)
+    monitor.append(batch(0), at=NOON, batch_id="0")
+    ((name, payload),) = monitor.store.recall(kind).items()
+    header, parts = (json.loads(payload), []) if kind == "state" else split_parts(payload, "it")
+
+    def check(lying: Any) -> None:
+        content = json.dumps(lying).encode() if kind == "state" else join_parts(lying, parts)
+        with monitor.store.writing():
+            monitor.store.remember(kind, {name: content})
+        read_or_refuse(lambda: Monitor(folder).series(ALL), str(folder))
+
+    fuzz(damaged_json(header).filter(lambda lying: kind == "state" or isinstance(lying, dict)), check)

@@ -20,7 +20,7 @@ import pytest
 
 import localparity as lp
 from localparity.integrations.prometheus import CONTENT_TYPE, HELP, MonitorMetrics
-from localparity.monitoring import Monitor
+from localparity.monitoring import Monitor, Watch
 from typed_commands import BARE, run
 
 pytest.importorskip("datasketches")
@@ -58,8 +58,9 @@ def monitor(tmp_path: Path) -> Monitor:
 
 
 def test_the_metrics_are_the_monitor_s(monitor: Monitor) -> None:
-    found = values_of(MonitorMetrics(monitor, 0.05, max_mcdp=0.01).text())
-    newest, whole = monitor.series(0.05, max_mcdp=0.01, min_group_size=10)[-1], monitor.since_start(0.05)
+    watch = Watch(epsilon=0.05, max_mcdp=0.01)
+    found = values_of(MonitorMetrics(monitor, watch).text())
+    newest, whole = monitor.series(watch)[-1], monitor.since_start(watch)
     assert newest.interval is not None
     assert newest.alarm is not None
     assert whole.interval is not None
@@ -73,7 +74,7 @@ def test_the_metrics_are_the_monitor_s(monitor: Monitor) -> None:
     assert (found["max_mcdp"], found["mcdp_expected"]) == (0.01, newest.expected)
     assert (found["since_start_mcdp"], found["since_start_rows"]) == (whole.interval.estimate, 1200.0)
     assert found["period_start_seconds"] == datetime(2026, 5, 19, tzinfo=UTC).timestamp()
-    quiet = values_of(MonitorMetrics(monitor, max_mcdp=0.9).text())
+    quiet = values_of(MonitorMetrics(monitor, Watch(max_mcdp=0.9)).text())
     assert (quiet["alarm"], quiet["alarm_periods"]) == (0.0, 0.0)
 
 
@@ -83,7 +84,7 @@ def test_nothing_is_said_of_few_people(monitor: Monitor) -> None:
     assert found["comparable"] == 0.0
     assert not {"mcdp", "mcdp_low", "mcdp_expected", "alarm"} & set(found)
     assert "since_start_mcdp" in found
-    assert values_of(MonitorMetrics(monitor, min_group_size=1).text())["comparable"] == 1.0
+    assert values_of(MonitorMetrics(monitor, Watch(min_group_size=1)).text())["comparable"] == 1.0
 
 
 def test_they_are_computed_again_after_a_batch_only(
@@ -113,7 +114,7 @@ def test_a_textfile_is_read_by_everyone(monitor: Monitor, tmp_path: Path) -> Non
         "monitor", "serve", monitor.location, "--textfile", path, "--name", "credit", "--max-mcdp", 0.1
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert path.read_text() == MonitorMetrics(monitor, name="credit", max_mcdp=0.1).text()
+    assert path.read_text() == MonitorMetrics(monitor, Watch(max_mcdp=0.1), name="credit").text()
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
 
 
@@ -139,13 +140,12 @@ def test_they_are_served(monitor: Monitor) -> None:
     with served(monitor.location, "--max-mcdp", 0.1) as url:
         text, headers = get(url)
         assert headers["Content-Type"] == CONTENT_TYPE
-        assert text == MonitorMetrics(monitor, max_mcdp=0.1).text()
+        assert text == MonitorMetrics(monitor, lambda: Watch(max_mcdp=0.1)).text()
         with pytest.raises(urllib.error.HTTPError, match="404"):
             get(url.removesuffix("metrics"))
         monitor.append(batch(7), at=NOON, batch_id="7")
         assert values_of(get(url)[0])["since_start_rows"] == 1600.0
-        (Path(monitor.location) / "periods" / "2026-05-18.period").write_bytes(b"damaged")
-        monitor.append(batch(8), at=NOON + timedelta(days=4), batch_id="8")
+        (Path(monitor.location) / "monitor.sqlite").write_bytes(b"damaged" * 100)
         with pytest.raises(urllib.error.HTTPError, match="500"):
             get(url)
 

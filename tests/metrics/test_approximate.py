@@ -21,7 +21,7 @@ def test_equals_the_listing_in_rational_arithmetic(data: st.DataObject) -> None:
     epsilon = Fraction(data.draw(st.integers(1, 12)), 10)
     k = data.draw(st.integers(1, 5))
     expected = float(oracles.mcdp_algorithm_2(*drawn.samples(), epsilon, k))
-    curve = lp.gap_curve(None, drawn.scores, sensitive_features=drawn.groups)
+    curve = lp.gap_curve(lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups))
     assert mcdp_on_grid(curve, float(epsilon), k) == expected
     options = {"sensitive_features": drawn.groups, "epsilon": float(epsilon), "k": k}
     assert lp.mcdp_approximate(None, drawn.scores, **options) == expected
@@ -63,14 +63,16 @@ def test_equals_the_listing_on_many_seeded_cases() -> None:
         epsilon, k = Fraction(int(rng.integers(1, 9)), 8 * int(rng.integers(1, 3))), int(rng.integers(1, 4))
         a, b = ([(Fraction(int(step), 8), Fraction(1)) for step in steps[groups == g]] for g in (0, 1))
         expected = float(oracles.mcdp_algorithm_2(a, b, epsilon, k))
-        curve = lp.gap_curve(None, steps / 8, sensitive_features=groups)
+        curve = lp.gap_curve(lp.Predictions.from_arrays(None, steps / 8, sensitive_features=groups))
         assert mcdp_on_grid(curve, float(epsilon), k) == expected
 
 
 def test_zero_and_large_epsilons() -> None:
-    curve = lp.gap_curve(None, [0.1, 0.2, 0.8, 0.9], sensitive_features=[0, 0, 1, 1])
+    curve = lp.gap_curve(
+        lp.Predictions.from_arrays(None, [0.1, 0.2, 0.8, 0.9], sensitive_features=[0, 0, 1, 1])
+    )
     assert [mcdp_on_grid(curve, epsilon, 32) for epsilon in (0.0, 0.6, 1.0)] == [1.0, 0.0, 0.0]
-    whole_range = lp.gap_curve(None, [0.0, 1.0], sensitive_features=[0, 1])
+    whole_range = lp.gap_curve(lp.Predictions.from_arrays(None, [0.0, 1.0], sensitive_features=[0, 1]))
     assert mcdp_on_grid(whole_range, 0.9, 32) == 1.0
 
 

@@ -17,7 +17,7 @@ from scale_rows import count_rows
 
 
 def curve() -> lp.results.GapCurve:
-    return lp.gap_curve(None, [0.25, 0.75], sensitive_features=["a", "b"])
+    return lp.gap_curve(lp.Predictions.from_arrays(None, [0.25, 0.75], sensitive_features=["a", "b"]))
 
 
 def cells() -> Cells:

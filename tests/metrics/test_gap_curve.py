@@ -18,14 +18,16 @@ from strategies import people
 def test_is_the_difference_of_the_distributions_everywhere(data: st.DataObject) -> None:
     drawn = data.draw(people())
     a, b = drawn.samples()
-    curve = lp.gap_curve(None, drawn.scores, sensitive_features=drawn.groups)
+    curve = lp.gap_curve(lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups))
     thresholds = [Fraction(data.draw(st.integers(0, drawn.grid)), drawn.grid) for _ in range(5)]
     expected = [float(oracles.gap(a, b, threshold)) for threshold in thresholds]
     np.testing.assert_array_equal(curve([float(threshold) for threshold in thresholds]), expected)
     assert curve(float(thresholds[0])) == expected[0]
     assert curve.gap[-1] == 0.0
     assert curve.sizes == (len(a), len(b))
-    swapped = lp.gap_curve(None, drawn.scores, sensitive_features=drawn.groups, groups=(1, 0))
+    swapped = lp.gap_curve(
+        lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups), groups=(1, 0)
+    )
     np.testing.assert_array_equal(swapped.gap, -curve.gap)
 
 
@@ -37,14 +39,18 @@ def test_the_short_way_and_the_way_through_counts_are_one_curve() -> None:
     scores[0] = -0.0
     predictions = lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
     (short,) = gap_curves(predictions, lp.Comparison())
-    long = lp.gap_curve(None, scores, sensitive_features=groups)
+    long = lp.gap_curve(lp.Predictions.from_arrays(None, scores, sensitive_features=groups))
     np.testing.assert_array_equal(short.knots, long.knots)
     np.testing.assert_array_equal(short.gap, long.gap)
     assert short.profile().values.tolist() == long.profile().values.tolist()
 
 
 def test_knots_keep_the_scores_own_units() -> None:
-    curve = lp.gap_curve(None, [300, 575, 850], sensitive_features=["a", "b", "a"], score_range=(300, 850))
+    curve = lp.gap_curve(
+        lp.Predictions.from_arrays(
+            None, [300, 575, 850], sensitive_features=["a", "b", "a"], score_range=(300, 850)
+        )
+    )
     assert curve.knots.tolist() == [300, 575, 850]
     assert curve._unit_knots.tolist() == [0.0, 0.5, 1.0]
     window = curve.worst_window(0.1)
@@ -62,11 +68,14 @@ def test_knots_keep_the_scores_own_units() -> None:
 )
 def test_the_pair_must_be_there(groups: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        lp.gap_curve(None, [0.1, 0.2, 0.3], sensitive_features=["a", "b", "c"], groups=groups)  # type: ignore[arg-type]
+        lp.gap_curve(
+            lp.Predictions.from_arrays(None, [0.1, 0.2, 0.3], sensitive_features=["a", "b", "c"]),
+            groups=groups,
+        )  # type: ignore[arg-type]
 
 
 def test_a_threshold_is_a_number() -> None:
-    curve = lp.gap_curve(None, [0.1, 0.2], sensitive_features=["a", "b"])
+    curve = lp.gap_curve(lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=["a", "b"]))
     with pytest.raises(ValueError, match=r"threshold .*nan at row 0"):
         curve(float("nan"))
 
@@ -132,7 +141,7 @@ def test_a_threshold_counts_as_on_the_score_that_it_stands_for() -> None:
 
 def test_where_everybody_has_one_score_there_is_one_knot() -> None:
     for score in (0.0, 0.5, 1.0):
-        curve = lp.gap_curve(None, [score, score], sensitive_features=["a", "b"])
+        curve = lp.gap_curve(lp.Predictions.from_arrays(None, [score, score], sensitive_features=["a", "b"]))
         assert (curve.knots.tolist(), curve.gap.tolist(), curve.mcdp(), curve.abcc()) == (
             [score],
             [0.0],

@@ -153,7 +153,7 @@ def test_a_large_sample_agrees_with_scipy_and_with_itself(seed: int) -> None:
         ks_2samp(a, b).statistic, abs=1e-12
     )
     profile = lp.mcdp_profile(None, scores, sensitive_features=groups)
-    curve = lp.gap_curve(None, scores, sensitive_features=groups)
+    curve = lp.gap_curve(lp.Predictions.from_arrays(None, scores, sensitive_features=groups))
     at = np.concatenate([profile.epsilons[:: max(1, profile.epsilons.size // 200)], rng.random(100)])
     np.testing.assert_array_equal(profile.mcdp_at(at), curve.mcdp_at(at))
 
@@ -163,7 +163,7 @@ def test_a_large_sample_agrees_with_scipy_and_with_itself(seed: int) -> None:
 
 @given(people(), st.floats(0, 2))
 def test_range_and_zero_from_epsilon_one_on(drawn: People, epsilon: float) -> None:
-    curve = lp.gap_curve(None, drawn.scores, sensitive_features=drawn.groups)
+    curve = lp.gap_curve(lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups))
     value = float(curve.mcdp_at(np.array([epsilon]))[0])
     assert 0.0 <= value <= 1.0
     if epsilon >= 1.0:

@@ -105,7 +105,9 @@ def test_the_ends_told_lie_inside_the_run(ends: list[float]) -> None:
 
 def test_deciles_are_told_as_whole_numbers_at_which_the_gap_holds() -> None:
     deciles, groups = [1, 2, 2, 6, 6, 9, 10], ["a", "a", "a", "b", "b", "b", "a"]
-    curve = lp.gap_curve(None, deciles, sensitive_features=groups, score_range=(1, 10))
+    curve = lp.gap_curve(
+        lp.Predictions.from_arrays(None, deciles, sensitive_features=groups, score_range=(1, 10))
+    )
     window = curve.worst_window()
     assert (window.low, window.high, window.whole) == (2.0, 6.0, True)
     assert "threshold from 2 to 5," in window.sentence
@@ -122,11 +124,17 @@ def test_deciles_are_told_as_whole_numbers_at_which_the_gap_holds() -> None:
     ],
 )
 def test_whole_scores_are_known_by_the_knots(scores: Any, score_range: Any, whole: bool) -> None:
-    curve = lp.gap_curve(None, scores, sensitive_features=["a", "b", "a", "b"], score_range=score_range)
+    curve = lp.gap_curve(
+        lp.Predictions.from_arrays(
+            None, scores, sensitive_features=["a", "b", "a", "b"], score_range=score_range
+        )
+    )
     assert curve.whole is whole
     late = np.append(np.arange(200.0), 0.5)
     late_groups = np.arange(201) % 2
-    assert not lp.gap_curve(None, late, sensitive_features=late_groups, score_range=(0, 200)).whole
+    assert not lp.gap_curve(
+        lp.Predictions.from_arrays(None, late, sensitive_features=late_groups, score_range=(0, 200))
+    ).whole
 
 
 def test_scores_in_cells_are_not_known_to_be_whole() -> None:

@@ -34,7 +34,7 @@ def longest_level_runs(people: People, level: float) -> list[tuple[float, float]
 
 @given(people())
 def test_windows_at_many_epsilons_are_the_longest_runs(people: People) -> None:
-    curve = lp.gap_curve(None, people.scores, sensitive_features=people.groups)
+    curve = lp.gap_curve(lp.Predictions.from_arrays(None, people.scores, sensitive_features=people.groups))
     epsilons = np.array([0.0, 0.005, 0.05, 0.1, 0.25, 0.6])
     for epsilon, window in zip(epsilons, curve.worst_windows(epsilons), strict=True):
         assert window.gap == curve.mcdp_at(np.array([epsilon]))[0]
@@ -45,7 +45,9 @@ def test_windows_at_many_epsilons_are_the_longest_runs(people: People) -> None:
 
 def test_a_window_in_which_the_gap_turns_names_no_group() -> None:
     scores, groups = [0.0, 0.4, 0.4, 0.8], ["a", "b", "b", "a"]
-    window = lp.gap_curve(None, scores, sensitive_features=groups).worst_windows(np.array([0.1]))[0]
+    window = lp.gap_curve(lp.Predictions.from_arrays(None, scores, sensitive_features=groups)).worst_windows(
+        np.array([0.1])
+    )[0]
     assert (window.low, window.high, window.higher, window.lower) == (0.0, 0.8, None, None)
 
 
@@ -63,6 +65,8 @@ def test_shares_at_or_below_count_the_weights() -> None:
 
 def test_curves_and_profiles_draw_themselves() -> None:
     pytest.importorskip("matplotlib")
-    curve = lp.gap_curve(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
+    curve = lp.gap_curve(
+        lp.Predictions.from_arrays(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
+    )
     assert curve.plot().curve is curve
     assert curve.profile().plot().profile.curves == (curve,)

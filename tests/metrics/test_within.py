@@ -17,7 +17,7 @@ from localparity.cli._app import app
 from localparity.integrations.pytest import assert_mcdp
 from localparity.metrics._within import within_bound
 from localparity.models.repair._base import check_reached
-from localparity.monitoring._results import quiet_sentence
+from localparity.monitoring._watch import quiet_sentence
 
 SOURCE = Path(lp.__file__).parent
 SCORES = np.repeat([0.2, 0.8, 0.2, 0.8], [8, 2, 5, 5])
@@ -46,7 +46,12 @@ def test_every_gap_of_two_groups_is_within_itself(size: int) -> None:
 def test_audit_breakdown_verdict_plugin_and_split_agree() -> None:
     audit = lp.audit(None, SCORES, sensitive_features=GROUPS, epsilons=[0], n_resamples=19, random_state=0)
     unknown = lp.unknown_groups(
-        None, np.append(SCORES, 0.8), sensitive_features=np.append(GROUPS.astype(object), None)
+        lp.Predictions.from_arrays(
+            None,
+            np.append(SCORES, 0.8),
+            sensitive_features=np.append(GROUPS.astype(object), None),
+            missing_values=(),
+        )
     )
     for bound, within in ((0.3, True), (ABOVE, False)):
         assert audit.passes(bound) is within
@@ -87,7 +92,12 @@ def test_the_fewest_wrong_groups_keep_a_bound_that_is_met_exactly() -> None:
     """One of ten people moves, and 3/10 is left; brute force over everyone is in test_unknown_groups."""
     scores = np.repeat([0.2, 0.8, 0.2, 0.8], [9, 1, 5, 5])
     known = lp.unknown_groups(
-        None, np.append(scores, 0.8), sensitive_features=np.append(GROUPS.astype(object), None)
+        lp.Predictions.from_arrays(
+            None,
+            np.append(scores, 0.8),
+            sensitive_features=np.append(GROUPS.astype(object), None),
+            missing_values=(),
+        )
     )
     for bound in (0.4, 0.3, 0.2, 0.1):
         found = known.breakdown(bound)

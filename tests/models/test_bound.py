@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks._known_truth import Fall, KnownTruthClassifier, draw_people
 
 import localparity as lp
+from known_truth import Fall, KnownTruthClassifier, draw_people
 from localparity.models import BoundNotMetWarning, LocalParityClassifier, LocalParityLGBMClassifier
-from localparity.models._bound import BoundCheck, find_sequence, search_strength
+from localparity.models._bound import Attempt, Bound, accept_in_order, fits_to_test, search_strength
 from localparity.models._rows import check_training_rows
-from localparity.results import Trial
+from localparity.results import Interval, Measured
 
 BOUND = 0.2
 
@@ -24,12 +26,15 @@ class Recorder:
     def __init__(self, margin: float, rate: float = 1.0) -> None:
         self.margin, self.rate, self.whole = margin, rate, list[float]()
 
-    def __call__(self, strength: float, title: str, *, short: bool = False) -> tuple[float, Trial]:
+    def __call__(self, strength: float, title: str, *, short: bool = False) -> Attempt[float]:
         if not short:
             self.whole.append(strength)
         value = 0.4 / (1.0 + self.rate * strength)
-        upper = value + self.margin
-        return strength, Trial(strength, 1.0 - strength, value, upper, upper <= BOUND)
+        return attempt(strength, 1.0 - strength, value, value + self.margin)
+
+
+def attempt(strength: float, precision: float, value: float, upper: float) -> Attempt[float]:
+    return Attempt(strength, Measured(100, precision, value, Interval(0.0, value, upper, 0.9)), strength)
 
 
 @pytest.mark.parametrize("rate", [0.3, 1.0, 10.0])
@@ -44,18 +49,16 @@ def test_the_search_itself_looks_at_the_estimates(rate: float) -> None:
 def test_a_sequence_starts_with_a_fit_that_is_well_within_the_bound(margin: float, more: int) -> None:
     searched, ordered = Recorder(margin, 10.0), Recorder(margin, 10.0)
     search_strength(searched, BOUND)
-    sequence = find_sequence(ordered, BOUND)
+    sequence = fits_to_test(ordered, BOUND)
     assert len(sequence) - len(searched.whole) == more
-    uppers = [trial.bounded for _, trial in sequence]
+    uppers = [fit.measured.at_most for fit in sequence]
     assert uppers == sorted(uppers)
     assert max(ordered.whole) == pytest.approx(3.0**more * max(searched.whole), rel=0.01)
 
 
 def test_a_sequence_that_starts_without_a_penalty_gets_one() -> None:
-    sequence = find_sequence(
-        lambda strength, title, *, short=False: (strength, Trial(strength, 0.5, 0.1, 0.19, True)), BOUND
-    )
-    assert sorted(strength for strength, _ in sequence) == [0.0, 0.15, 0.45]
+    sequence = fits_to_test(lambda strength, title, *, short=False: attempt(strength, 0.5, 0.1, 0.19), BOUND)
+    assert sorted(fit.strength for fit in sequence) == [0.0, 0.15, 0.45]
 
 
 def test_weights_of_one_are_no_weights() -> None:
@@ -66,18 +69,15 @@ def test_weights_of_one_are_no_weights() -> None:
         "side": "upper",
         "confidence": 0.9,
     }
-    check = BoundCheck(rows, BOUND, 0.0, "demographic_parity", 0.9)
+    bound = Bound(BOUND, confidence=0.9)
     expected = lp.mcdp_interval(None, people.score, **options)
-    trial = check(0.0, people.score)
-    assert (trial.mcdp, trial.bounded, trial.met) == (
-        expected.estimate,
-        expected.high,
-        expected.high <= BOUND,
-    )
+    measured = bound.measure(rows, people.score)
+    assert (measured.mcdp, measured.at_most) == (expected.estimate, expected.high)
+    assert bound.is_met(measured) == (expected.high <= BOUND)
     weights = np.linspace(0.5, 1.5, 600)
-    weighted = check._replace(rows=rows._replace(weights=weights))(0.0, people.score)
+    weighted = bound.measure(rows._replace(weights=weights), people.score)
     expected = lp.mcdp_interval(None, people.score, sample_weight=weights, random_state=0, **options)
-    assert weighted.bounded == expected.high
+    assert weighted.at_most == expected.high
 
 
 def fits(kind: Any, X: Any, y: Any, groups: Any, **options: Any) -> tuple[Any, list[Any]]:
@@ -127,10 +127,11 @@ def test_the_most_accurate_that_passed_is_kept(criterion: str) -> None:
     model = KnownTruthClassifier(Fall(0.4, 0.02), max_mcdp=BOUND, confidence=0.9, criterion=criterion)
     model.fit(**people)
     assert model.bound_met_
-    passed = [trial for trial in model.trials_ if trial.met]
-    assert [trial.met for trial in model.trials_[:-1]] == [True] * (len(model.trials_) - 1)
-    assert model.strength_ == max(passed, key=lambda trial: trial.average_precision).strength
-    assert all(trial.mcdp < trial.bounded for trial in model.trials_)
+    met = {strength: trial.at_most <= BOUND for strength, trial in model.trials_.items()}
+    assert list(met.values())[:-1] == [True] * (len(met) - 1)
+    passed = [strength for strength in met if met[strength]]
+    assert model.strength_ == max(passed, key=lambda strength: model.trials_[strength].average_precision)
+    assert all(trial.mcdp < trial.at_most for trial in model.trials_.values())
     assert model.promise_.startswith("With probability 0.9, MCDP(0)")
     assert f"{8000 // 5:,} people held out" in model.promise_
 
@@ -142,8 +143,8 @@ def test_a_first_model_that_fails_is_kept_with_a_warning() -> None:
         BoundNotMetWarning, match=r"max_mcdp=0.2 .*confidence=0.9.* within 0\.\d+ from 600 people"
     ):
         model.fit(**people)
-    (trial,) = model.trials_
-    assert (model.bound_met_, model.strength_) == (False, trial.strength)
+    (strength,) = model.trials_
+    assert (model.bound_met_, model.strength_) == (False, strength)
     assert model.promise_.startswith("max_mcdp=0.2 was not met. With probability 0.9, MCDP(0) is at most 0.")
 
 
@@ -163,3 +164,69 @@ def test_a_class_that_the_people_held_out_use_up_is_an_error() -> None:
         assert 0 in rows.split(0.5, seed)[0]  # by class, a lone row stays in the training part
     with pytest.raises(ValueError, match=r"y has too few rows of a class for validation_fraction=0.5"):
         [rows.split(0.5, seed, by_class=False) for seed in range(10)]
+
+
+# Tests in a fixed sequence: where they stop, and how often they accept what is above the bound.
+
+
+CONFIDENCE, DRAWS, SETTINGS = 0.9, 2000, 20
+SIZE = 300
+
+
+def test_it_ends_at_the_first_refusal_and_makes_nothing_after_it() -> None:
+    made: list[int] = []
+
+    def settings() -> Iterator[int]:
+        for setting in (1, 2, 5, 1):
+            made.append(setting)
+            yield setting
+
+    assert accept_in_order(settings(), lambda setting: setting < 3) == ([1, 2], [5])
+    assert made == [1, 2, 5]
+    assert accept_in_order([1, 2], lambda setting: setting < 3) == ([1, 2], [])
+    assert accept_in_order([5, 1], lambda setting: setting < 3) == ([], [5])
+    assert accept_in_order([], lambda setting: setting < 3) == ([], [])
+
+
+@cache
+def known_within(difference: int) -> bool:
+    """Whether two groups are known to be within the bound where one has so many more of the higher score."""
+    scores = np.full((2, SIZE), 0.2)
+    scores[0, :difference] = 0.8
+    people = lp.Predictions.from_arrays(None, scores.ravel(), sensitive_features=np.repeat([0, 1], SIZE))
+    return Bound(BOUND, confidence=CONFIDENCE).upper(people).high <= BOUND
+
+
+def is_within(gap: float, rng: np.random.Generator) -> bool:
+    """Whether a new sample of two scores, whose groups differ by a gap, is known to be within the bound."""
+    first, second = rng.binomial(SIZE, [0.5 + gap / 2, 0.5 - gap / 2])
+    return known_within(abs(int(first) - int(second)))
+
+
+@pytest.mark.parametrize("good", [0, 2])
+def test_many_settings_just_above_the_bound_are_rarely_accepted(good: int) -> None:
+    rng = np.random.default_rng(good)
+    gaps = [0.02] * good + [BOUND + 1e-4] * SETTINGS
+    accepted = [accept_in_order(gaps, lambda gap: is_within(gap, rng))[0] for _ in range(DRAWS)]
+    wrong = np.mean([any(gap > BOUND for gap in found) for found in accepted])
+    assert wrong <= 0.1 + 3.0 * np.sqrt(0.1 * 0.9 / DRAWS)
+    if good:
+        assert np.mean([len(found) >= good for found in accepted]) > 0.9
+
+
+def test_without_an_order_most_searches_would_accept_one() -> None:
+    rng = np.random.default_rng(0)
+    found = [any(is_within(BOUND + 1e-4, rng) for _ in range(SETTINGS)) for _ in range(30)]
+    assert np.mean(found) > 0.5
+
+
+def test_the_promise_says_for_whom_and_that_weights_are_approximate() -> None:
+    bound = Bound(0.2, confidence=0.9)
+    tested, fitted = (bound.promise(1200, tested=tested) for tested in (True, False))
+    opening = "With probability 0.9, MCDP(0) is at most 0.2 in the population that the 1,200 people"
+    assert tested.startswith(f"{opening} held out were drawn from")
+    assert "were not used to fit the model" in tested
+    assert fitted.startswith(f"{opening} fitted on were drawn from")
+    assert "not computed on rows that the model was trained on" in fitted
+    assert "of about 0.9," in bound.promise(1200, tested=True, weighted=True)
+    assert "nothing is promised for others" in Bound(0.2).promise(1200, tested=False)

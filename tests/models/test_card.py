@@ -16,12 +16,12 @@ from localparity._io._files import seal_json
 from localparity.models import RepairedClassifier, ScoreRepair
 from localparity.models._card import _text
 from localparity.models._rows import describe_rows
-from localparity.results import HeldOutAudit, ModelCard
+from localparity.results import Measured, ModelCard
 
 CENSUS = lp.datasets.make_census(800, random_state=0)
 X, Y, SEX = CENSUS.data.astype({"occupation": "category"}), CENSUS.target, CENSUS.sensitive_features
 TREES = lp.models.LocalParityLGBMClassifier(0.0, n_estimators=3, n_jobs=1, random_state=0)
-HELD_OUT = HeldOutAudit(200, 0.7, lp.results.Interval(0.02, 0.06, 0.09, 0.95), 0.04)
+HELD_OUT = Measured(200, 0.7, 0.06, lp.results.Interval(0.02, 0.06, 0.09, 0.95), 0.04)
 
 
 @pytest.fixture(scope="module")

@@ -14,11 +14,19 @@ from sklearn.metrics import average_precision_score
 
 import localparity as lp
 from localparity.models import _compare, compare
-from localparity.models._compare import METHODS, CompareMethod, CompareSettings, ComparisonRows, repair, train
+from localparity.models._bound import Bound
+from localparity.models._compare import (
+    METHODS,
+    CompareMethod,
+    CompareSettings,
+    ComparisonRows,
+    repair_candidate,
+    train_candidate,
+)
 from localparity.models._frontier import Frontier
 from localparity.models._outcomes import measure_shortfalls
 from localparity.models._rows import check_training_rows
-from localparity.results import ModelCard, ModelComparison, Outcome
+from localparity.results import Measured, ModelCard, ModelComparison, Outcome
 
 CENSUS = lp.datasets.make_census(1600, random_state=0)
 QUICK: dict[str, Any] = {"steps": 5, "n_resamples": 30, "max_mcdp": 0.1, "random_state": 0}
@@ -28,16 +36,22 @@ NAMES = ["ERM", "DiffMCDP", "boosted trees", "penalised boosted trees"]
 
 @pytest.fixture(scope="module")
 def found() -> ModelComparison:
-    told: list[str] = []
-    made = compare(
+    return compare(
         CENSUS.data,
         np.where(CENSUS.target == 1, "yes", "no"),
         sensitive_features=CENSUS.sensitive_features,
-        on_method=told.append,
         **QUICK,
     )
-    assert told == [*NAMES, BLIND, "frontier"]
-    return made
+
+
+def test_progress_is_shown_by_method(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_compare, "METHODS", {"boosted trees": METHODS["boosted trees"]})
+    compare(CENSUS.data, CENSUS.target, sensitive_features=CENSUS.sensitive_features, verbose=True, **QUICK)
+    shown = capsys.readouterr().err
+    assert "boosted trees, repaired" in shown
+    assert "3/3" in shown
 
 
 def test_every_method_and_its_repair_is_there(found: ModelComparison) -> None:
@@ -48,15 +62,18 @@ def test_every_method_and_its_repair_is_there(found: ModelComparison) -> None:
     assert found.rows == (800, 400, 400)
     assert found.left_out == {}
     for outcome in found.outcomes:
-        assert (outcome.interval.estimate, outcome.average_precision) in outcome.settings
-        assert outcome.interval.low <= outcome.interval.estimate <= outcome.interval.high
-        assert outcome.met == (outcome.validation_mcdp <= 0.1)
-        assert 0.02 < outcome.noise_floor < 0.15
+        test = outcome.test
+        assert (test.mcdp, test.average_precision) in outcome.settings
+        assert test.interval is not None
+        assert test.interval.low <= test.mcdp == test.interval.estimate <= test.interval.high
+        assert outcome.met == (outcome.validation.mcdp <= 0.1)
+        assert test.noise_floor is not None
+        assert 0.02 < test.noise_floor < 0.15
 
 
 def test_a_repair_lowers_the_disparity(found: ModelComparison) -> None:
     trees, mended = (one for one in found.outcomes if one.method == "boosted trees")
-    assert mended.interval.estimate < trees.interval.estimate
+    assert mended.test.mcdp < trees.test.mcdp
     assert mended.setting.startswith("repaired to")
 
 
@@ -68,10 +85,10 @@ def test_what_is_given_up_beyond_the_frontier(found: ModelComparison) -> None:
         if one.repaired:
             assert one.shortfall is None
         else:
-            reached = frontier.average_precision_at(one.interval.estimate)
-            assert one.shortfall == pytest.approx(reached - one.average_precision)
+            reached = frontier.average_precision_at(one.test.mcdp)
+            assert one.shortfall == pytest.approx(reached - one.test.average_precision)
     without = found.recommended_without_group
-    sentence = frontier.describe(without.interval.estimate, without.average_precision)
+    sentence = frontier.describe(without.test.mcdp, without.test.average_precision)
     assert f"It {sentence}." in found.recommendation
 
 
@@ -94,7 +111,7 @@ def test_groups_too_small_for_a_frontier_are_left_out_of_it() -> None:
 
 def test_the_recommendation_is_made_on_validation_data(found: ModelComparison) -> None:
     met = [one for one in found.outcomes if one.met]
-    assert found.recommended == max(met, key=lambda one: one.validation_average_precision)
+    assert found.recommended == max(met, key=lambda one: one.validation.average_precision)
     assert found.recommended.method in found.recommendation
     assert not found.recommended_without_group.repaired
     plain = found.to_dict()
@@ -111,8 +128,12 @@ def outcome(
     method: str, precision: float, disparity: float, *, is_repaired: bool = False, noise_floor: float = 0.01
 ) -> Outcome:
     interval = lp.results.Interval(0.5 * disparity, disparity, 1.5 * disparity, 0.95)
-    measured = (precision, disparity, disparity <= 0.05, precision, interval, noise_floor)
-    return Outcome(method, is_repaired, "", *measured, ((disparity, precision),))
+    measured = Measured(2, precision, disparity, interval, noise_floor)
+    return Outcome(method, is_repaired, "", measured, disparity <= 0.05, measured, ((disparity, precision),))
+
+
+def measured_on_test(one: Outcome, **changes: Any) -> Outcome:
+    return replace(one, test=replace(one.test, **changes))
 
 
 def comparison(*outcomes: Outcome) -> ModelComparison:
@@ -142,7 +163,7 @@ def test_what_is_recommended() -> None:
 
 
 def test_what_is_within_the_bound_on_test_data_is_named_where_the_recommended_is_not() -> None:
-    above = replace(outcome("ERM", 0.9, 0.04), interval=lp.results.Interval(0.05, 0.0536, 0.06, 0.95))
+    above = measured_on_test(outcome("ERM", 0.9, 0.04), mcdp=0.0536)
     fair, mended = outcome("DiffMCDP", 0.7, 0.04), outcome("ERM", 0.8, 0.03, is_repaired=True)
     found = comparison(above, fair, mended)
     assert found.recommended == above
@@ -181,20 +202,20 @@ def test_settings_that_pass_the_test_are_promised(
         assert one.promise.startswith(words) is is_promised
         card = made.card(one).promise or ""
         assert card.startswith(words) is is_promised
-        assert f"{one.validation_mcdp:.4f}" in card
+        assert f"{one.validation.mcdp:.4f}" in card
     assert ("with probability 0.9" in made.recommendation) is is_promised
 
 
 def test_methods_share_the_error_rate() -> None:
     everyone = check_training_rows(None, CENSUS.data, CENSUS.target, CENSUS.sensitive_features)
-    asked = CompareSettings(0.1, 0.0, "demographic_parity", 0, "lightgbm", 5)
-    report = _compare._Report(ComparisonRows(everyone, everyone, everyone), asked, 0.9, 30)
+    asked = CompareSettings(Bound(0.1), 0, "lightgbm", 5)
+    report = _compare._Candidates(ComparisonRows(everyone, everyone, everyone), asked, 0.9, 30)
     assert report.tested.confidence == pytest.approx(1.0 - 0.1 / 9.0)  # nine outcomes, as above
 
 
 def test_the_choice_does_not_look_at_the_test_part() -> None:
     first, second = outcome("ERM", 0.9, 0.04), outcome("DiffMCDP", 0.8, 0.04)
-    flipped = replace(second, average_precision=0.99)
+    flipped = measured_on_test(second, average_precision=0.99)
     assert comparison(first, flipped).recommended.method == "ERM"
 
 
@@ -222,9 +243,9 @@ def test_a_repair_is_judged_on_the_half_it_was_not_fitted_on() -> None:
     everyone = check_training_rows(None, table, CENSUS.target, older)
     rest, test_rows = everyone.hold_out(0.25, 0)
     parts = ComparisonRows(*rest.hold_out(1 / 3, 0), test_rows)
-    asked = CompareSettings(0.1, 0.0, "demographic_parity", 0, "lightgbm", 5)
-    plain = train("as is", Fixed(n_estimators=2, n_jobs=1, random_state=0), parts)
-    strict = repair(plain, 0.0, parts, asked)
+    asked = CompareSettings(Bound(0.1), 0, "lightgbm", 5)
+    plain = train_candidate("as is", Fixed(n_estimators=2, n_jobs=1, random_state=0), parts)
+    strict = repair_candidate(plain, 0.0, parts, asked)
     assert strict.setting == "as is, repaired to 0%"
     judged = lp.mcdp(None, strict.validation, sensitive_features=parts.validation.groups)
     assert 0.0 < judged < 0.25  # not exactly 0, as on the people it was fitted on
@@ -249,11 +270,10 @@ def test_the_winner_is_a_fitted_model_that_is_saved_with_its_card(
             found.models[outcome.name].predict_proba(table, **groups),
         )
         assert (card.needs_group, card.max_mcdp) == (outcome.repaired, 0.1)
-        assert card.held_out is not None
-        assert (card.held_out.rows, card.held_out.interval) == (400, outcome.interval)
+        assert card.held_out == outcome.test
         assert card.fitted_on is not None
         assert card.fitted_on.rows == 1200
-        assert f"{outcome.validation_mcdp:.4f}" in str(card.promise)
+        assert f"{outcome.validation.mcdp:.4f}" in str(card.promise)
     assert found.model is found.models[found.recommended.name]
     assert "models" not in found.to_dict()
 
@@ -269,7 +289,7 @@ def test_test_scores_are_those_of_the_models(found: ModelComparison) -> None:
     for outcome in found.outcomes:
         groups = {"sensitive_features": test.named_groups} if outcome.repaired else {}
         scores = found.models[outcome.name].predict_proba(test.features, **groups)[:, 1]
-        assert lp.mcdp(None, scores, sensitive_features=test.groups) == outcome.interval.estimate
+        assert lp.mcdp(None, scores, sensitive_features=test.groups) == outcome.test.mcdp
 
 
 def test_refusals_name_groups_by_their_names() -> None:
@@ -282,7 +302,7 @@ def test_refusals_name_groups_by_their_names() -> None:
 
 def test_a_recommendation_says_that_it_is_above_the_bound_on_test_data() -> None:
     fair = outcome("DiffMCDP", 0.7, 0.04)
-    worse = replace(fair, interval=lp.results.Interval(0.02, 0.06, 0.09, 0.95))
+    worse = measured_on_test(fair, mcdp=0.06)
     assert "On test data no method is within the bound." in comparison(worse).recommendation
     assert "above the bound" not in comparison(fair).recommendation
 
@@ -345,11 +365,11 @@ def test_a_method_with_a_bound_of_its_own_is_not_repaired_and_may_be_out_of_reac
     bounds: tuple[float, ...], left_out: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Bounded(lp.models.LocalParityLGBMClassifier):
-        def fit(self, *arguments: Any, **options: Any) -> Any:
+        def _fit_rows(self, rows: Any) -> Any:
             if self.max_mcdp == 0.0:
                 raise ValueError("max_mcdp=0 is out of reach")
             self.set_params(max_mcdp=None)
-            return super().fit(*arguments, **options)
+            return super()._fit_rows(rows)
 
     made = CompareMethod(
         lambda _: {f"bound {bound}": Bounded(max_mcdp=bound, n_estimators=2) for bound in bounds}, True

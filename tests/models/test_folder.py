@@ -167,7 +167,7 @@ def test_what_only_pickle_could_save_is_refused(tmp_path: Path) -> None:
         ({"files": {"": "0"}}, "is not a file of the folder"),
         ({"files": {}}, "'maps.npy' is missing"),
         ({"parameters": {"bound": 1}}, "model.json is damaged: .*bound"),
-        ({"format": 1}, "model.json was written by localparity 0.1, in format 1; .* format 3"),
+        ({"format": 1}, "model.json was written by localparity 0.1, in format 1; .* format 4"),
         ({"data": ".."}, r"data must be .* got '\.\.'"),
         ({"data": "data-0123456789ab"}, "maps.npy cannot be read"),
     ],

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import localparity as lp
+from localparity._io import _sealed
 from localparity.models import ScoreRepair, _folder
 from localparity.results import ModelCard
 
@@ -40,7 +41,7 @@ def test_every_file_is_written_under_the_lock_of_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fcntl = pytest.importorskip("fcntl")
-    write_whole, written = _folder.write_whole, []
+    write_whole, written = _sealed.write_whole, []
 
     def write(path: Path, content: bytes, **options: Any) -> None:
         written.append(path.name)
@@ -50,10 +51,10 @@ def test_every_file_is_written_under_the_lock_of_the_folder(
         os.close(descriptor)
         write_whole(path, content, **options)
 
-    monkeypatch.setattr(_folder, "write_whole", write)
+    monkeypatch.setattr(_sealed, "write_whole", write)
     REPAIRS[0].save(tmp_path)
     assert len(written) >= 3
-    assert written[-1] == _folder.DESCRIPTION
+    assert written[-3] == _folder.DESCRIPTION  # then the copies of the card for people
 
 
 def test_a_reader_finds_a_whole_model_while_others_save(tmp_path: Path) -> None:

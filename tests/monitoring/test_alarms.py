@@ -13,8 +13,9 @@ import pytest
 from benchmarks import monitors
 
 import localparity as lp
-from localparity.monitoring import Monitor
-from localparity.monitoring._alarms import LONGEST, alarm_share
+from localparity.monitoring import Monitor, Watch
+from localparity.monitoring._alarms import LONGEST, Outline, alarm_share
+from localparity.monitoring._periods import Period, average_curves
 from localparity.uncertainty._bands import band_radius
 from localparity.uncertainty._looks import average_radius
 
@@ -150,7 +151,7 @@ def test_alarms_are_those_of_a_plain_computation(
         rows = draw(rng, *design(day))
         append(monitor, day, rows, str(number))
         oracle.append(day, rows)
-    series = monitor.series(epsilon, compare=compare, max_mcdp=bound)
+    series = monitor.series(Watch(epsilon=epsilon, compare=compare, max_mcdp=bound))
     found: dict[str, Any] = {
         point.period: (point.alarm.periods, pytest.approx(point.alarm.interval.low))
         for point in series
@@ -161,6 +162,29 @@ def test_alarms_are_those_of_a_plain_computation(
         (START + timedelta(days=day)).strftime("%Y-%m-%d"): alarm for day, alarm in expected.items() if alarm
     }
     assert found or bound > 0.0
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.07, 0.3, 1.5])
+def test_no_window_is_above_what_its_outline_allows(epsilon: float) -> None:
+    rng, comparison = np.random.default_rng(5), lp.Comparison("equalized_odds")
+    for size in (5, 40, 700):
+        periods = []
+        for number in range(4):
+            groups = rng.choice(["f", "m", "x"][: 2 + number % 2], 3 * size)
+            sketch, labels = lp.monitoring.ScoreSketch(score_range=(-1.0, 3.0)), rng.integers(0, 2, 3 * size)
+            scores = 4.0 * rng.beta(1.0 + (groups == "m"), 1.5).round(2) - 1.0
+            sketch.update(labels, scores, sensitive_features=groups)
+            periods.append(Period(str(number), number + 1, 0, sketch, comparison))
+        outlines = [Outline.of(period) for period in periods]
+        assert str(Outline.restore(*outlines[0].describe())) == str(outlines[0])
+        halves = [outlines[1].after(outlines[0]), outlines[3].after(outlines[2])]
+        for window, outline in ((periods[:2], halves[0]), (periods, halves[1].after(halves[0]))):
+            curves = average_curves(window, 0.01)
+            assert set(curves) == set(outline.pairs)
+            for pair, curve in curves.items():
+                exact, highest = curve.worst_window(epsilon).gap, outline.pairs[pair].highest(epsilon)
+                assert exact <= highest + 1e-9
+                assert highest < exact + 0.35 or size < 700
 
 
 def test_the_shares_of_all_windows_and_looks_sum_to_at_most_one() -> None:
@@ -180,7 +204,7 @@ def test_a_small_drift_is_found_over_many_days_and_not_on_one(tmp_path: Path) ->
     monitor = Monitor(tmp_path)
     for day in range(40):
         append(monitor, day, draw(rng, {"f": 100, "m": 100}, {"m": 0.15 * (day >= 20)}), str(day))
-    series = monitor.series(max_mcdp=0.0)
+    series = monitor.series(Watch(max_mcdp=0.0))
     alarms = [point.alarm for point in series]
     assert not any(alarms[:20])
     (first, *_) = filter(None, alarms)
@@ -198,7 +222,7 @@ def test_people_are_compared_with_those_of_the_same_day(tmp_path: Path) -> None:
         rows = [(0.5 * (day % 2) + 0.4 * i / 99, many) for i in range(100)]
         rows += [(0.5 * (day % 2) + 0.4 * i / 9, few) for i in range(10)]
         append(monitor, day, rows, str(day))
-    assert not any(point.alarm for point in monitor.series(max_mcdp=0.1))
+    assert not any(point.alarm for point in monitor.series(Watch(max_mcdp=0.1)))
     whole = monitor.since_start().interval
     assert whole is not None
     assert whole.low > 0.5
@@ -212,9 +236,9 @@ def test_the_error_of_the_sketches_is_in_the_interval(tmp_path: Path) -> None:
         scores = np.clip(0.9 * rng.random(60_000) + 0.1 * (groups == "m"), 0.0, 1.0)
         batch = lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
         monitor.append(batch, at=START + timedelta(days=day), batch_id=str(day))
-    _, second = monitor.series(max_mcdp=0.105, alarm_rate=1e-9)
+    _, second = monitor.series(Watch(max_mcdp=0.105, alarm_rate=1e-9))
     assert second.alarm is None
-    _, second = monitor.series(max_mcdp=0.07)
+    _, second = monitor.series(Watch(max_mcdp=0.07))
     assert second.alarm is not None
     assert second.alarm.interval is not None
     radius = float(band_radius((30_000, 30_000), 0.9 * 0.05 * alarm_share(2, 0, 1)))
@@ -246,7 +270,7 @@ def test_since_the_start_holds_everyone_at_every_look(tmp_path: Path) -> None:
         added = draw(rng, {"f": 30, "m": 50}, {"m": 0.2})
         append(monitor, day, added, str(day))
         rows += added
-    found = monitor.since_start(0.05)
+    found = monitor.since_start(Watch(epsilon=0.05))
     scores, groups = zip(*rows, strict=True)
     assert (found.start, found.end, found.periods, found.rows) == ("2026-01-01", "2026-01-03", 3, 241)
     assert found.interval is not None
@@ -256,6 +280,6 @@ def test_since_the_start_holds_everyone_at_every_look(tmp_path: Path) -> None:
     radius = average_radius(1 / 91 + 1 / 150, 0.9 * 0.05 * 4**-1.1 / 10.584448)
     assert found.interval.high == pytest.approx(found.interval.estimate + radius)
     assert found.interval.low == pytest.approx(max(found.interval.estimate - radius, 0.0))
-    overall = monitor.since_start(0.05, compare="to_overall").interval
+    overall = monitor.since_start(Watch(epsilon=0.05, compare="to_overall")).interval
     assert overall is not None
     assert overall.high - overall.estimate < radius

@@ -48,8 +48,6 @@ MANY = sketched(400)
         (changed(MANY, 16, b"\x09"), "400 rows, got 400"),
         (changed(MANY, 24, b"\xff\xff\xff\xff"), "400 rows, got"),
         (changed(MANY, len(MANY) - 8, np.float64(2.0).tobytes()), r"scores .*score_range \(0.0, 1.0\)"),
-        (changed(MANY, len(MANY) - 8, np.float64(0.0).tobytes()), "in order, between 0.0 and 1.0"),
-        (changed(MANY, 20 + 4 * MANY[18], np.float64(0.9).tobytes()), "in order, between 0.9 and 1.0"),
         (changed(sketched(1), 8, np.float64(np.nan).tobytes()), "scores .*score_range"),
     ],
     ids=itertools.count(),
@@ -67,7 +65,7 @@ def test_what_a_merged_sketch_kept_stands_for_all_of_its_rows() -> None:
         both.update(rng.random(int(rng.integers(100, 2000))))
         other.update(rng.random(int(rng.integers(20, 400))))
         both.merge(other)
-        scores, rows = kept_scores(bytes(both.serialize()))
+        scores, rows = kept_scores(bytes(both.serialize()), 8)
         assert rows.sum() == both.n
         empty += int(rows.min()) > 1
         at = np.unique(scores)
@@ -78,4 +76,4 @@ def test_what_a_merged_sketch_kept_stands_for_all_of_its_rows() -> None:
 
 def test_levels_that_do_not_add_up_to_the_rows_are_refused() -> None:
     with pytest.raises(ValueError, match="401 rows, got 400"):
-        kept_scores(changed(MANY, 8, b"\x91"))
+        kept_scores(changed(MANY, 8, b"\x91"), 8)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from localparity.monitoring import ScoreSketch
-from localparity.monitoring._sketch import pack, unpack
+from localparity.monitoring._sketch import open_sealed, seal_parts
 from scale_rows import NARROW_RANGES, assert_same_counts, narrow_counts, narrow_scores
 
 pytest.importorskip("datasketches")
@@ -194,9 +194,9 @@ def test_equal_scores_are_counted_once_each(rows: int) -> None:
     ],
 )
 def test_a_header_that_lies_is_named(field: str, value: object, message: str) -> None:
-    header, parts = unpack(sketch_of(*two_groups(10, 0)).to_bytes(), b"LPSKETCH", 2, "it")
+    header, parts = open_sealed(sketch_of(*two_groups(10, 0)).to_bytes(), "it")
     with pytest.raises(ValueError, match=message):
-        ScoreSketch.from_bytes(pack(b"LPSKETCH", 2, {**header, field: value}, parts))
+        ScoreSketch.from_bytes(seal_parts({**header, field: value}, parts))
 
 
 def test_merged_sketches_count_every_row_and_keep_their_bounds() -> None:

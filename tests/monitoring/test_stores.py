@@ -1,4 +1,4 @@
-"""A folder, a file of DuckDB and a PostgreSQL server keep a monitor alike, whatever happens to a writer."""
+"""A folder and a PostgreSQL server keep a monitor alike, whatever happens to a writer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,14 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.monitoring import Monitor
-from localparity.monitoring import _store as _folder_store
+from localparity.monitoring import Monitor, Watch, _monitor
 from localparity.monitoring._alarms import LONGEST
-from localparity.monitoring._store import open_database
+from localparity.monitoring._store import SqlStore
 
 pytest.importorskip("datasketches")
 
 NOON = datetime(2026, 5, 17, 12, tzinfo=UTC)
-KINDS = ("folder", "duckdb", "postgres")
+KINDS = ("folder", "postgres")
 
 
 def batch(seed: int, size: int = 40, shift: float = 0.0) -> lp.Predictions:
@@ -38,11 +37,8 @@ def batch(seed: int, size: int = 40, shift: float = 0.0) -> lp.Predictions:
 def location_of(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if kind == "folder":
         return str(tmp_path / "kept")
-    name = uuid4().hex
-    if kind == "duckdb":
-        return f"duckdb:///{tmp_path / 'kept.duckdb'}#{name}"
     pytest.importorskip("psycopg")
-    return f"{request.getfixturevalue('postgres')}#{name}"
+    return f"{request.getfixturevalue('postgres')}#{uuid4().hex}"
 
 
 @pytest.fixture(params=KINDS)
@@ -72,8 +68,8 @@ def test_batches_count_once_and_settings_stay(location: str) -> None:
     assert again.append(rows, at=NOON, batch_id="b", allow_duplicate=True)
     assert again.version() != version
     assert [(point.period, point.rows) for point in again.series()] == [("2026-05-17T12", 4)]
-    again.watch(max_mcdp=0.25)
-    assert Monitor(location).watched == {"max_mcdp": 0.25}
+    again.watch(Watch(max_mcdp=0.25))
+    assert Monitor(location).watched == Watch(max_mcdp=0.25)
     with pytest.raises(ValueError, match=r"every must be 'hour', as in .*, got 'day'"):
         Monitor(location, every="day")
 
@@ -85,10 +81,9 @@ def test_what_is_kept_is_the_same_everywhere(request: pytest.FixtureRequest, tmp
         days(monitor, range(6))
         monitor.append(batch(99), at=NOON + timedelta(days=2), batch_id="late")
         monitor.prune(5)
-        stamps = monitor.store.stamps()
-        found.append((stamps, monitor.series(0.05, max_mcdp=0.1), monitor.since_start(0.05)))
-    assert found[0][1:] == found[1][1:] == found[2][1:]
-    assert found[0][0] == found[1][0] == found[2][0]
+        watch = Watch(epsilon=0.05, max_mcdp=0.1)
+        found.append((monitor.store.periods(), monitor.series(watch), monitor.since_start(watch)))
+    assert found[0] == found[1]
 
 
 def test_retention_keeps_the_ids_the_looks_and_everyone(location: str) -> None:
@@ -116,113 +111,92 @@ def test_retention_keeps_the_ids_the_looks_and_everyone(location: str) -> None:
         monitor.prune(0)
 
 
-def fresh(location: str, **options: Any) -> Any:
+def fresh(location: str, watch: Watch) -> Any:
     """The series without what is remembered."""
-    with patch.object(_folder_store.FolderStore, "recall", return_value=None):
-        return Monitor(location).series(**options)
+    with patch.object(SqlStore, "recall", return_value={}):
+        return Monitor(location).series(watch)
 
 
-def test_only_what_changed_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localparity.monitoring._watch.LONGEST", 4)
+def test_only_what_changed_is_measured_again(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_monitor, "LONGEST", 4)
     monkeypatch.setattr("localparity.monitoring._alarms._SCALES", 3)
-    location = str(tmp_path / "kept")
-    monitor = Monitor(location)
-    asked: dict[str, Any] = {"max_mcdp": 0.02}
+    monitor, watch = Monitor(location), Watch(max_mcdp=0.02)
     for day in range(12):
         days(monitor, range(day, day + 1), size=400, shift=0.3 * (day > 5))
-        assert monitor.series(**asked) == fresh(location, **asked)
-    assert any(point.alarm for point in monitor.series(**asked))
+        assert monitor.series(watch, last=1) == fresh(location, watch)[-1:]
+        if day % 3 == 0:
+            assert monitor.series(watch) == fresh(location, watch)
+    assert any(point.alarm for point in monitor.series(watch))
     changes: list[Callable[[], object]] = [
         lambda: monitor.append(batch(50, 400), at=NOON + timedelta(days=3), batch_id="late"),
         lambda: monitor.prune(9),
-        lambda: (tmp_path / "kept" / "periods" / "2026-05-24.period").unlink(),
     ]
+    measured = Mock(side_effect=_monitor._answer)
     for change in changes:
         change()
-        expected = fresh(location, **asked)
-        assert monitor.series(**asked, last=3) == expected[-3:]
-        assert monitor.series(**asked) == expected
-        measured = Mock(side_effect=lp.monitoring._watch.Question.answer)
-        monkeypatch.setattr(lp.monitoring._watch.Question, "answer", measured)
-        assert monitor.series(**asked) == expected
+        expected = fresh(location, watch)
+        assert monitor.series(watch, last=3) == expected[-3:]
+        assert monitor.series(watch) == expected
+        with patch.object(_monitor, "_answer", measured):
+            assert monitor.series(watch) == expected
         assert measured.call_count == 0
-        monkeypatch.undo()
-        monkeypatch.setattr("localparity.monitoring._watch.LONGEST", 4)
-        monkeypatch.setattr("localparity.monitoring._alarms._SCALES", 3)
 
 
 def test_the_last_periods_are_read_with_the_longest_window_before_them(tmp_path: Path) -> None:
-    monitor = Monitor(tmp_path, every="hour")
+    monitor, watch = Monitor(tmp_path, every="hour"), Watch(max_mcdp=0.01)
     for hour in range(LONGEST + 20):
         monitor.append(batch(hour, 60, 0.3), at=NOON + timedelta(hours=hour), batch_id=str(hour))
-    read = Mock(side_effect=_folder_store.FolderStore.read, autospec=True)
-    with patch.object(_folder_store.FolderStore, "read", lambda self, names: read(self, names)):
-        last = monitor.series(max_mcdp=0.01, last=2)
-    assert len(read.call_args.args[1]) == LONGEST + 1
-    assert last == monitor.series(max_mcdp=0.01)[-2:]
+    read = Mock(side_effect=SqlStore.read, autospec=True)
+    with patch.object(SqlStore, "read", lambda self, names: read(self, names)):
+        last = monitor.series(watch, last=2)
+    assert len(read.call_args_list[0].args[1]) == LONGEST + 1
+    assert last == monitor.series(watch)[-2:]
     assert last[-1].alarm is not None
 
 
-def test_an_append_lists_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monitor = Monitor(tmp_path)
-    days(monitor, range(3))
-    monkeypatch.setattr(_folder_store, "_names", Mock(side_effect=AssertionError("the periods are listed")))
-    days(monitor, range(3, 5))
-
-
-def test_a_removal_that_was_killed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_removal_that_was_killed_removed_nothing(location: str) -> None:
     class Killed(BaseException):
         pass
 
-    monitor = Monitor(tmp_path)
+    monitor = Monitor(location)
     days(monitor, range(5))
     everyone = monitor.since_start()
-    unlink = Path.unlink
-
-    def unlink_until_killed(path: Path, missing_ok: bool = False) -> None:
-        if path.name == "2026-05-18.period":
-            raise Killed
-        unlink(path, missing_ok=missing_ok)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "unlink", unlink_until_killed)
-        with pytest.raises(Killed):
-            monitor.prune(2)
-    # Whatever was removed already, nobody is counted twice and nothing is said of the old periods.
-    assert [point.period for point in monitor.series()] == ["2026-05-20", "2026-05-21"]
+    with patch.object(SqlStore, "keep_state", side_effect=Killed), pytest.raises(Killed):
+        monitor.prune(2)
+    assert len(monitor.series()) == 5
     assert monitor.since_start() == everyone
-    assert not monitor.append(batch(1), at=NOON, batch_id="1")
-    # The next writer takes away what the killed one left.
-    assert len(list((tmp_path / "periods").iterdir())) == 2
     days(monitor, range(5, 6))
-    assert monitor.prune(2) == 1
-    assert sorted(path.name for path in (tmp_path / "periods").iterdir()) == [
-        "2026-05-21.period",
-        "2026-05-22.period",
-    ]
+    assert monitor.prune(2) == 4
     assert monitor.since_start().rows == 240
 
 
 def test_a_period_that_is_removed_while_it_is_read(tmp_path: Path) -> None:
     monitor = Monitor(tmp_path)
     days(monitor, range(4))
-    stamps = monitor.store.stamps
+    periods = monitor.store.periods
 
-    def removed_after_the_list() -> Iterator[dict[str, str]]:
-        found = stamps()
+    def removed_after_the_list() -> Iterator[Any]:
+        listed = periods()
         Monitor(tmp_path).prune(2)
-        yield found
+        yield listed
         while True:
-            yield stamps()
+            yield periods()
 
-    listed = removed_after_the_list()
-    with patch.object(monitor.store, "stamps", lambda: next(listed)):
+    lists = removed_after_the_list()
+    with patch.object(monitor.store, "periods", lambda: next(lists)):
         assert [point.period for point in monitor.series()] == ["2026-05-19", "2026-05-20"]
+    listed = periods()
+    Monitor(tmp_path).prune(1)
+    with (
+        patch.object(monitor.store, "periods", lambda: (listed[0], dict(listed[1]))),
+        pytest.raises(ValueError, match="is damaged: a period that it lists is missing"),
+    ):
+        monitor.since_start()
 
 
 def test_passwords_are_not_shown() -> None:
-    database, monitor = open_database("postgresql://me:hush%21@127.0.0.1:9/scores?sslmode=disable#a%20b")
-    assert (database.name, monitor) == ("postgresql://me@127.0.0.1:9/scores", "a b")
+    store = SqlStore("postgresql://me:hush%21@127.0.0.1:9/scores?sslmode=disable#a%20b")
+    assert store.name == "postgresql://me@127.0.0.1:9/scores#a b"
     pytest.importorskip("psycopg")
     for url in (
         "postgresql://me:hush%21@127.0.0.1:9/scores",
@@ -235,8 +209,17 @@ def test_passwords_are_not_shown() -> None:
     with pytest.raises(ValueError, match="percent-encoded") as refused:
         Monitor("postgresql://me:hu#sh@127.0.0.1/scores")
     assert "sh" not in str(refused.value).replace("must", "").replace("password", "")
-    with pytest.raises(ValueError, match="duckdb:///FILE"):
-        Monitor("duckdb://kept.duckdb")
+
+
+def test_tables_of_an_earlier_version_are_refused(postgres: str) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    with closing(psycopg.connect(postgres, autocommit=True)) as connection:
+        connection.execute("CREATE DATABASE earlier")
+    url = postgres.replace("/postgres", "/earlier")
+    with closing(psycopg.connect(url, autocommit=True)) as connection:
+        connection.execute("CREATE TABLE localparity_monitors (monitor TEXT)")
+    with pytest.raises(ValueError, match="/earlier has tables of a monitor of an earlier localparity"):
+        Monitor(url)
 
 
 def test_what_a_server_complains_of_is_one_line(postgres: str, tmp_path: Path) -> None:
@@ -254,39 +237,6 @@ def test_what_a_server_complains_of_is_one_line(postgres: str, tmp_path: Path) -
     assert Monitor(f"{watcher}#mine").since_start().rows == 80
     with pytest.raises(OSError, match="permission denied"):
         days(Monitor(f"{watcher}#mine"), range(5, 6))
-
-
-def test_a_file_of_duckdb_is_replaced_whole(tmp_path: Path) -> None:
-    path = tmp_path / "kept.duckdb"
-    monitor = Monitor(f"duckdb:///{path}")
-    days(monitor, range(1))
-    assert path.stat().st_mode & 0o777 == 0o600
-    with path.open("rb") as file:
-        before = file.read()
-        days(monitor, range(1, 2))
-        file.seek(0)
-        assert file.read() == before
-    whole = path.read_bytes()
-    with suppress(KeyboardInterrupt), monitor.store.writing():
-        monitor.store.remember("a", b"b")
-        raise KeyboardInterrupt
-    assert path.read_bytes() == whole
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["kept.duckdb", "kept.duckdb.lock"]
-
-
-def test_what_others_have_in_a_file_of_duckdb_stays(tmp_path: Path) -> None:
-    duckdb, path = pytest.importorskip("duckdb"), tmp_path / "kept.duckdb"
-    with closing(duckdb.connect(str(path))) as connection:
-        connection.execute("PRAGMA disable_checkpoint_on_shutdown")
-        connection.execute("CREATE TABLE others AS SELECT 7 AS number")
-    assert (tmp_path / "kept.duckdb.wal").exists()
-    (tmp_path / ".kept.duckdb.writing").mkdir()  # what a killed writer left
-    monitor = Monitor(f"duckdb:///{path}")
-    days(monitor, range(1))
-    assert len(monitor.series()) == 1
-    with closing(duckdb.connect(str(path), read_only=True)) as connection:
-        assert connection.execute("SELECT number FROM others").fetchall() == [(7,)]
-    assert not (tmp_path / ".kept.duckdb.writing").exists()
 
 
 WRITE = """
@@ -321,16 +271,12 @@ def writer(location: str, batches: int) -> Iterator[subprocess.Popen[str]]:
 def check_counted_once(location: str, batches: int) -> None:
     """Every batch is in its period, and so are all its rows."""
     monitor = Monitor(location)
-    names = list(monitor.store.stamps())
-    for place, stored in enumerate(monitor.store.read(names)):
-        expected = {str(number) for number in range(batches) if number % 3 == place}
-        assert set(stored.batches) == expected
     assert [point.rows for point in monitor.series()] == [
         40 * len(range(day, batches, 3)) for day in range(3)
     ]
     with monitor.store.writing():
-        assert monitor.store.last_look() == batches
-        assert all(monitor.store.find("id", str(number)) is not None for number in range(batches))
+        assert monitor.version() == str(batches)
+        assert all(monitor.store.find("id", str(number)) == str(number) for number in range(batches))
 
 
 def write_and_kill(location: str, *, batches: int, kills: int, seed: int) -> None:

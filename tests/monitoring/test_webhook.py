@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.monitoring import Monitor, _webhook
+from localparity.monitoring import Monitor, Watch, _webhook
 from localparity.monitoring._webhook import Webhook
 from typed_commands import run
 
@@ -128,9 +128,9 @@ def test_a_hook_that_cannot_be_reached_is_named_by_its_host(tmp_path: Path) -> N
     groups = np.repeat(["f", "m"], 300)
     rows = lp.Predictions.from_arrays(None, 0.5 * (groups == "m"), sensitive_features=groups)
     monitor.append(rows, at=NOON, batch_id="0")
-    (newest,) = monitor.series(max_mcdp=0.1)
+    (newest,) = monitor.series(Watch(max_mcdp=0.1))
     with pytest.raises(OSError, match=r"127\.0\.0\.1 cannot be reached") as error:
-        Webhook("http://127.0.0.1:9/hush").tell(monitor, newest, {"max_mcdp": 0.1})
+        Webhook("http://127.0.0.1:9/hush").tell(monitor, newest, Watch(max_mcdp=0.1))
     assert "hush" not in str(error.value)
     with pytest.raises(ValueError, match="webhook must be a URL"):
         Webhook("ftp://127.0.0.1/x")

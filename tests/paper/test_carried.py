@@ -13,9 +13,9 @@ from benchmarks._carried import add_runs, load_run, save_run
 
 import experiment_runs
 import localparity as lp
-from localparity.paper import Record, Run, Store
+from localparity.paper import Run, Store
 from localparity.paper import _runs as _grids
-from localparity.paper._store import PartScores
+from localparity.paper._store import PartScores, Record
 
 ROOT = Path(__file__).parents[2]
 RUN = Run("adult", "diffmcdp", 0.3, 0)

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localparity.paper import Run, Store, grid, paper_split, run_missing
+from localparity.paper import Run, Store, grid, run_missing
 from localparity.paper import _runs as _grids
-from localparity.paper._data import DATA_SETS, _utkface, load_samples
+from localparity.paper._data import DATA_SETS, _utkface, load_samples, paper_split
 from localparity.paper._store import FROM_IMAGENET, FROM_SCRATCH
 from localparity.paper._train import prepare, train_runs
 

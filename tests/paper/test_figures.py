@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from localparity.metrics import abcc, delta_dp
-from localparity.paper import Record, Run, Store
+from localparity.paper import Run, Store
 from localparity.paper import _figures as figures
 from localparity.paper._figures import draw_frontier, panels, read_frontier, save, toy_scores
-from localparity.paper._selection import select
+from localparity.paper._selection import choose_runs
+from localparity.paper._store import Record
 
 RESULTS = Path(__file__).parents[2] / "results"
 
@@ -94,7 +95,7 @@ def test_a_method_that_collapsed_does_not_squeeze_the_others_and_is_named() -> N
 
 
 def test_profiles_are_those_of_the_selected_runs(small_store: Store) -> None:
-    selections = [each for each in select(small_store.records()) if each.dataset == "bank"]
+    selections = [each for each in choose_runs(small_store.records()) if each.dataset == "bank"]
     _, ((ax,),) = panels(1)
     figures.draw_profiles(ax, small_store, selections, title="Bank")
     shown = [each.variant for each in selections if each.chosen]
@@ -114,7 +115,7 @@ def test_temperatures_and_windows_draw_on_given_axes(copy_of_store: Store) -> No
             for each in records
             if each.run.method == "diffmcdp"
             and each.run.dataset == "adult"
-            and each.run.settings["temperature"] == temperature
+            and each.run.settings.temperature == temperature
         ]
         for temperature in (5.0, 10.0, 20.0)
     }

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import localparity as lp
+from localparity.paper._data import load_celeba, load_utkface
 
 
 def write_face(path: Path, shade: int, size: int = 48) -> None:
@@ -31,7 +31,7 @@ def utkface(tmp_path: Path) -> Path:
 
 
 def test_utkface_from_a_folder_and_from_a_zip(utkface: Path, tmp_path: Path) -> None:
-    faces = lp.paper.load_utkface(utkface)
+    faces = load_utkface(utkface)
     assert faces.images.shape == (2, 48, 48, 3)
     assert faces.images.dtype == np.uint8
     assert faces.age.tolist() == [26, 80]
@@ -41,14 +41,14 @@ def test_utkface_from_a_folder_and_from_a_zip(utkface: Path, tmp_path: Path) -> 
     with zipfile.ZipFile(archive, "w") as packed:
         for path in sorted(utkface.rglob("*.*")):
             packed.write(path, path.relative_to(utkface))
-    zipped = lp.paper.load_utkface(archive)
+    zipped = load_utkface(archive)
     np.testing.assert_array_equal(zipped.images, faces.images)
     assert zipped.names == faces.names
-    assert lp.paper.load_utkface(archive, size=8).images.shape == (2, 8, 8, 3)
+    assert load_utkface(archive, size=8).images.shape == (2, 8, 8, 3)
 
 
 def test_utkface_as_published(data_folder: Path) -> None:
-    faces = lp.paper.load_utkface(data_folder / "utkface" / "utkface-48.zip")
+    faces = load_utkface(data_folder / "utkface" / "utkface-48.zip")
     assert faces.images.shape == (23703, 48, 48, 3)
     assert set(faces.sensitive_features) == {"Female", "Male"}
     assert 0 <= faces.age.min() < faces.age.max() <= 116
@@ -57,21 +57,21 @@ def test_utkface_as_published(data_folder: Path) -> None:
 def test_a_face_that_cannot_be_read(utkface: Path) -> None:
     (utkface / "30_1_1_20170118.jpg").write_bytes(b"not an image")
     with pytest.raises(ValueError, match=r"the image 30_1_1_20170118.jpg cannot be read"):
-        lp.paper.load_utkface(utkface)
+        load_utkface(utkface)
 
 
 def test_a_cut_face(utkface: Path) -> None:
     path = utkface / "26_1_2_20170116.png"
     path.write_bytes(path.read_bytes()[:60])
     with pytest.raises(ValueError, match=r"the image 26_1_2_20170116.png cannot be read"):
-        lp.paper.load_utkface(utkface)
+        load_utkface(utkface)
 
 
 def test_no_faces(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has no image named age_gender_race_date"):
-        lp.paper.load_utkface(tmp_path)
+        load_utkface(tmp_path)
     with pytest.raises(ValueError, match="cannot be read as a folder or a zip archive"):
-        lp.paper.load_utkface(tmp_path / "none.zip")
+        load_utkface(tmp_path / "none.zip")
 
 
 @pytest.fixture
@@ -86,36 +86,36 @@ def celeba(tmp_path: Path) -> Path:
 
 
 def test_celeba_in_the_official_layout(celeba: Path) -> None:
-    faces = lp.paper.load_celeba(celeba)
+    faces = load_celeba(celeba)
     assert faces.images.shape == (2, 48, 48, 3)
     assert faces.target.tolist() == [1, 0]
     assert faces.sensitive_features.tolist() == [0, 1]
-    assert lp.paper.load_celeba(celeba, target="Wavy_Hair").target.tolist() == [1, 1]
+    assert load_celeba(celeba, target="Wavy_Hair").target.tolist() == [1, 1]
 
 
 def test_celeba_with_an_unknown_attribute(celeba: Path) -> None:
     with pytest.raises(ValueError, match=r"there is no column in .* named 'Wavy'; did you mean 'Wavy_Hair'"):
-        lp.paper.load_celeba(celeba, target="Wavy")
+        load_celeba(celeba, target="Wavy")
 
 
 def test_celeba_with_a_name_that_no_file_can_have(celeba: Path) -> None:
     listed = celeba / "list_attr_celeba.txt"
     listed.write_text(listed.read_text().replace("000002", "\0"))
     with pytest.raises(ValueError, match=r"img_align_celeba/\x00\.png cannot be read: embedded null byte"):
-        lp.paper.load_celeba(celeba)
+        load_celeba(celeba)
 
 
 def test_celeba_with_a_line_that_is_too_short(celeba: Path) -> None:
     with (celeba / "list_attr_celeba.txt").open("a") as stream:
         stream.write("000003.png 1\n")
     with pytest.raises(ValueError, match=r"4 values in line 5.*2"):
-        lp.paper.load_celeba(celeba)
+        load_celeba(celeba)
 
 
 def test_celeba_without_an_image(celeba: Path) -> None:
     (celeba / "img_align_celeba" / "000002.png").unlink()
     with pytest.raises(ValueError, match=r"000002.png cannot be read: No such file"):
-        lp.paper.load_celeba(celeba)
+        load_celeba(celeba)
 
 
 def write_pixels(path: Path, pixels: list[str]) -> Path:
@@ -131,7 +131,7 @@ def test_celeba_as_the_benchmarks_csv(tmp_path: Path) -> None:
     path = write_pixels(
         tmp_path / "celeba.csv", [" ".join(map(str, numbers)), " ".join(map(str, numbers + 9))]
     )
-    faces = lp.paper.load_celeba(path)
+    faces = load_celeba(path)
     assert faces.images.shape == (2, 2, 2, 3)
     assert faces.images[1].ravel().tolist() == (numbers + 9).tolist()
     assert faces.target.tolist() == [0, 1]
@@ -141,7 +141,7 @@ def test_celeba_as_the_benchmarks_csv(tmp_path: Path) -> None:
 def test_celeba_csv_with_too_few_pixels(tmp_path: Path) -> None:
     path = write_pixels(tmp_path / "celeba.csv", ["1 2 3 4"])
     with pytest.raises(ValueError, match=r"side x side x 3.*line 2.*4"):
-        lp.paper.load_celeba(path)
+        load_celeba(path)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_celeba_csv_with_too_few_pixels(tmp_path: Path) -> None:
 def test_celeba_csv_that_is_damaged(content: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "celeba.csv").write_text(content)
     with pytest.raises(ValueError, match=message):
-        lp.paper.load_celeba(tmp_path / "celeba.csv")
+        load_celeba(tmp_path / "celeba.csv")
 
 
 def test_celeba_with_a_list_that_is_damaged(celeba: Path) -> None:
@@ -176,7 +176,7 @@ def test_celeba_with_a_list_that_is_damaged(celeba: Path) -> None:
     ):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=message):
-            lp.paper.load_celeba(celeba)
+            load_celeba(celeba)
 
 
 def test_an_image_that_would_not_fit_memory(utkface: Path) -> None:
@@ -188,4 +188,4 @@ def test_an_image_that_would_not_fit_memory(utkface: Path) -> None:
     with pytest.raises(
         ValueError, match=r"the image 26_1_2_20170116.png cannot be read: .* decompression bomb"
     ):
-        lp.paper.load_utkface(utkface)
+        load_utkface(utkface)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from localparity.models.networks import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan
+from localparity.models.networks import METHODS, TensorRows, Trainer, TrainingSettings
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, random_layers
 from localparity.paper._resnet import imagenet_weights, resnet18
@@ -62,8 +62,8 @@ def test_every_method_trains_it(method: str) -> None:
     torch.manual_seed(0)
     network = resnet18(augment=True)
     before = network.head.weight.clone()
-    options = MethodOptions(alignment=0.002)
-    trainer = Trainer(make_method(method, 0.5, 2, options), network, TrainingPlan(steps=2, batch_size=12))
+    settings = TrainingSettings(alignment=0.002, steps=2, batch_size=12)
+    trainer = Trainer(make_method(method, 0.5, 2, settings), network)
     history = trainer.fit(rows)
     assert all(torch.isfinite(torch.tensor(record["loss"])) for record in history)
     assert not torch.equal(network.head.weight, before)

@@ -38,16 +38,16 @@ def test_a_key_follows_the_settings_behind_the_preset(monkeypatch: pytest.Monkey
     monkeypatch.setitem(_SETTINGS["paper"], "adult", {_ALL: {"steps": 151}})
     changed = Run("adult", "erm", 0.0, 0)
     assert changed.key != before
-    assert changed.settings["steps"] == 151
+    assert changed.settings.steps == 151
 
 
 def test_dralign_on_bank_has_the_published_codes_alignment() -> None:
-    assert Run("bank", "dralign", 0.3, 0).settings["alignment"] == 0.03
-    assert "alignment" not in Run("adult", "dralign", 0.3, 0).settings
+    assert Run("bank", "dralign", 0.3, 0).settings.alignment == 0.03
+    assert "alignment" not in Run("adult", "dralign", 0.3, 0).stated_settings
 
 
 def test_what_the_preset_says_anyway_makes_no_other_run() -> None:
-    temperature = PRESETS["paper"]["temperature"]
+    temperature = PRESETS["paper"].temperature
     runs = grid("adult", methods=["diffmcdp"], searches=["frozen"], temperatures=[temperature], seeds=1)
     assert [run.title for run in runs if run.search or run.temperature] == []
 

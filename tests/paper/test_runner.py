@@ -14,8 +14,9 @@ import pytest
 
 import experiment_runs
 from experiment_runs import SHORT
-from localparity.paper import DamagedRunWarning, Run, Store, grid, run_missing
-from localparity.paper._runner import stack_runs
+from localparity.paper import Run, Store, grid, run_missing
+from localparity.paper._runner import as_tasks
+from localparity.paper._store import DamagedRunWarning
 
 SWEEP = ["reproduce", "adult", "--methods", "diffdp,diffmcdp", "--seeds", "1", "--device", "cpu"]
 
@@ -98,7 +99,7 @@ def test_what_is_there_is_not_run_again_and_what_is_damaged_is(small: None, tmp_
 
 def test_stacks_hold_what_differs_in_strength_and_seed_alone(small_store: Store) -> None:
     runs = grid("adult", seeds=2, searches=["soft"], temperatures=[5.0])
-    stacks = stack_runs(runs)
+    stacks = as_tasks(runs, stacked=True)
     assert sorted(len(stack) for stack in stacks) == [2, *[10] * 8]
     for stack in stacks:
         assert len({(run.method, run.search, run.temperature) for run in stack}) == 1
@@ -122,7 +123,7 @@ def test_a_store_of_another_version_is_not_resumed(small: None, tmp_path: Path) 
 @pytest.mark.parametrize("backend", ["loky", "dask"])
 def test_several_processes_give_the_same_store(data_folder: Path, tmp_path: Path, backend: str) -> None:
     runs = grid("adult", methods=["diffmcdp"], strengths=[0.3], seeds=1)
-    assert runs[0].settings["steps"] != SHORT["steps"]
+    assert runs[0].settings.steps != SHORT["steps"]
     one, several = Store(tmp_path / "one"), Store(tmp_path / "several")
     run_missing(one, runs, device="cpu")
     assert run_missing(several, runs, device="cpu", jobs=2, backend=backend) == 2

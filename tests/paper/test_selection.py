@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from localparity.paper import Record, Run
-from localparity.paper._selection import Selection, mean_over_seeds, select
+from localparity.paper import Run
+from localparity.paper._selection import MethodRuns, choose_runs, mean_over_seeds
+from localparity.paper._store import Record
 
 COLUMNS = {"ap": "ap", "dp": "delta_dp", "dpe": "delta_dp_mean", "abcc": "abcc", "mcdp0": "mcdp_0"}
 
@@ -33,7 +34,7 @@ def reference(folder: Path) -> list[Record]:
 
 
 def test_the_published_codes_runs_give_what_is_known_of_them(reference_folder: Path) -> None:
-    chosen = {(each.dataset, each.method): each for each in select(reference(reference_folder))}
+    chosen = {(each.dataset, each.method): each for each in choose_runs(reference(reference_folder))}
     expected = {
         ("adult", "erm"): (77.00, 36.30),
         ("adult", "diffmcdp"): (74.22, 11.45),
@@ -56,7 +57,7 @@ def test_the_rule_by_hand() -> None:
         record("diffdp", 0.1, 1, val_ap=0.8, val_mcdp_0=0.3, test_ap=0.8),
         record("diffdp", 0.1, 2, val_ap=0.99, val_mcdp_0=0.3, test_ap=0.8),
     ]
-    erm, diffdp = select(records)
+    erm, diffdp = choose_runs(records)
     assert (erm.method, sorted(erm.chosen)) == ("erm", [0, 1])
     assert {seed: each.run.strength for seed, each in diffdp.chosen.items()} == {0: 0.2}
     assert diffdp.failed == [1]  # and seed 2 has no ERM to compare with
@@ -72,4 +73,4 @@ def test_means_and_deviations() -> None:
     assert three is not None
     assert three.mean == pytest.approx(30.0)
     assert three.deviation == pytest.approx(26.457513)
-    assert Selection("adult", "paper", "erm", "ERM").measured("ap") is None
+    assert MethodRuns("adult", "paper", "erm", "ERM").measured("ap") is None

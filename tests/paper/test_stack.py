@@ -8,17 +8,17 @@ import pytest
 import torch
 
 from localparity.models.networks._batches import TensorRows
-from localparity.models.networks._methods import METHODS, MethodOptions, make_method
+from localparity.models.networks._methods import METHODS, TrainingSettings, make_method
 from localparity.models.networks._networks import multilayer
-from localparity.models.networks._trainer import Trainer, TrainingPlan
-from localparity.paper._stack import fit_stack
+from localparity.models.networks._trainer import Trainer
+from localparity.paper._train import fit_stack
 
-PLAN = TrainingPlan(steps=12, batch_size=128, check_every=5)
+SETTINGS = TrainingSettings(steps=12, batch_size=128, check_every=5)
 VARIANTS = [
-    *(("diffmcdp", MethodOptions(search=search)) for search in ("soft", "frozen", "probe")),
-    ("diffmcdp", MethodOptions(memory=256)),
-    ("diffmcdp", MethodOptions(epsilon=0.05)),
-    ("diffdp", MethodOptions(balanced=True)),
+    *(("diffmcdp", replace(SETTINGS, search=search)) for search in ("soft", "frozen", "probe")),
+    ("diffmcdp", replace(SETTINGS, memory=256)),
+    ("diffmcdp", replace(SETTINGS, epsilon=0.05)),
+    ("diffdp", replace(SETTINGS, balanced=True)),
 ]
 
 
@@ -31,23 +31,23 @@ def rows(n_features: int, seed: int) -> TensorRows:
 
 
 def runs(
-    method: str, options: MethodOptions, data: list[TensorRows], plan: TrainingPlan = PLAN
+    method: str, settings: TrainingSettings, data: list[TensorRows]
 ) -> tuple[list[Trainer], list[TensorRows]]:
     trainers, parts = [], []
     for seed, part in enumerate(data):
         for strength in (0.1, 0.5):
             torch.manual_seed(seed)
             network = multilayer(part.features.shape[1], (16, 8), 0.5).double()
-            trainers.append(Trainer(make_method(method, strength, 2, options), network, plan, seed=seed))
+            trainers.append(Trainer(make_method(method, strength, 2, settings), network, seed=seed))
             parts.append(part)
     return trainers, parts
 
 
-@pytest.mark.parametrize(("method", "options"), [*((name, MethodOptions()) for name in METHODS), *VARIANTS])
-def test_a_stack_gives_what_the_runs_give_alone(method: str, options: MethodOptions) -> None:
+@pytest.mark.parametrize(("method", "settings"), [*((name, SETTINGS) for name in METHODS), *VARIANTS])
+def test_a_stack_gives_what_the_runs_give_alone(method: str, settings: TrainingSettings) -> None:
     data = [rows(5, 0), rows(4, 1)]
-    alone, parts = runs(method, options, data)
-    stacked, _ = runs(method, options, data)
+    alone, parts = runs(method, settings, data)
+    stacked, _ = runs(method, settings, data)
     expected = [trainer.fit(part) for trainer, part in zip(alone, parts, strict=True)]
     found = fit_stack(stacked, parts)
     for one, other in zip(alone, stacked, strict=True):
@@ -64,7 +64,7 @@ def test_a_stack_gives_what_the_runs_give_alone(method: str, options: MethodOpti
 
 
 def test_the_runs_of_a_stack_differ() -> None:
-    trainers, parts = runs("diffmcdp", MethodOptions(), [rows(5, 0), rows(5, 1)])
+    trainers, parts = runs("diffmcdp", SETTINGS, [rows(5, 0), rows(5, 1)])
     fit_stack(trainers, parts)
     heads = [trainer.network.head.weight.detach() for trainer in trainers]
     assert all(not torch.equal(one, other) for one in heads for other in heads if one is not other)
@@ -72,15 +72,15 @@ def test_the_runs_of_a_stack_differ() -> None:
 
 def test_runs_that_cannot_be_stacked_are_refused() -> None:
     data = [rows(4, 0)]
-    trainers, parts = runs("diffdp", MethodOptions(), data)
+    trainers, parts = runs("diffdp", SETTINGS, data)
     with pytest.raises(ValueError, match=r"rows has 1.*trainers has 2"):
         fit_stack(trainers, parts[:1])
-    others, _ = runs("diffabcc", MethodOptions(), data)
-    with pytest.raises(ValueError, match=r"method\.name.*diffdp.*diffabcc"):
+    others, _ = runs("diffabcc", SETTINGS, data)
+    with pytest.raises(ValueError, match=r"name.*diffdp.*diffabcc"):
         fit_stack([trainers[0], others[1]], parts)
-    longer, _ = runs("diffdp", MethodOptions(), data, replace(PLAN, steps=13))
-    with pytest.raises(ValueError, match=r"plan.*steps=12.*steps=13"):
+    longer, _ = runs("diffdp", replace(SETTINGS, steps=13), data)
+    with pytest.raises(ValueError, match=r"settings.*steps=12.*steps=13"):
         fit_stack([trainers[0], longer[1]], parts)
-    clipped, _ = runs("diffdp", MethodOptions(), data, replace(PLAN, clip_norm=1.0))
-    with pytest.raises(ValueError, match=r"plan\.clip_norm.*None.*1\.0"):
+    clipped, _ = runs("diffdp", replace(SETTINGS, clip_norm=1.0), data)
+    with pytest.raises(ValueError, match=r"clip_norm.*None.*1\.0"):
         fit_stack(clipped, parts)

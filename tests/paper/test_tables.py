@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from localparity.paper import Record, Run, Store
-from localparity.paper._selection import Measured, select
+from localparity.paper import Run, Store
+from localparity.paper._selection import SeedMean, choose_runs
+from localparity.paper._store import Record
 from localparity.paper._tables import (
     METRICS,
     TextTable,
@@ -40,7 +41,7 @@ def as_published(
 
 
 def test_the_papers_own_values_agree_with_the_paper() -> None:
-    selections = select(as_published())
+    selections = choose_runs(as_published())
     assert not any(is_outside(each, metric) for each in selections for metric in METRICS)
     text = "\n".join(findings(selections))
     assert "Every value in the table is within the paper's deviation" in text
@@ -49,7 +50,7 @@ def test_the_papers_own_values_agree_with_the_paper() -> None:
 
 @pytest.mark.parametrize(("shift", "outside"), [(0.99, False), (1.01, True), (-1.01, True)])
 def test_a_value_a_point_away_is_marked_and_told(shift: float, outside: bool) -> None:
-    selections = select(as_published(shift))
+    selections = choose_runs(as_published(shift))
     assert is_outside(selections[1], "ap") == outside
     text = results_table(selections, 0.0157).to_markdown()
     measured = f"{75.02 + shift:.2f} ± 0.50"
@@ -66,7 +67,7 @@ def test_a_method_that_no_strength_qualifies_says_so_in_place_of_numbers() -> No
             record.metrics["val_ap"] = 0.5
         if record.run.method == "diffmcdp":
             record.metrics["val_ap"] = 0.5
-    selections = select(records)
+    selections = choose_runs(records)
     rows = results_table(selections, 0.01).to_markdown().splitlines()
     assert "| 1 of 3 keep 95% of ERM's AP |" in next(row for row in rows if "DiffDP" in row)
     (none,) = [row for row in rows if "DiffMCDP" in row]
@@ -78,34 +79,34 @@ def test_a_method_that_no_strength_qualifies_says_so_in_place_of_numbers() -> No
 
 def test_a_data_set_that_the_paper_does_not_have_has_no_column_for_it() -> None:
     records = [replace(record, run=replace(record.run, dataset="utkface")) for record in as_published()]
-    table = results_table(select(records), 0.02)
+    table = results_table(choose_runs(records), 0.02)
     assert [name for name in table.columns if "paper" in name] == []
     assert "The networks start from scratch." in table.notes
-    assert findings(select(records)) == []
+    assert findings(choose_runs(records)) == []
 
 
 def test_a_baseline_that_does_better_is_named() -> None:
     records = as_published()
     for record in records:
         record.metrics["test_mcdp_0_05"] = record.metrics["test_mcdp_0"] / 2.0
-    lines = "\n".join(comparison(select(records), records))
+    lines = "\n".join(comparison(choose_runs(records), records))
     assert "Adult, preset paper: DiffMCDP has AP 73.90, MCDP(0) 11.53, MCDP(0.05) 5.76." in lines
     assert "No baseline has at least that AP and a lower MCDP(0) or MCDP(0.05)" in lines
     for record in records:
         if record.run.method == "diffdp":
             record.metrics["test_mcdp_0_05"] = 0.05
-    lines = "\n".join(comparison(select(records), records))
+    lines = "\n".join(comparison(choose_runs(records), records))
     assert "- DiffDP at strength 0.3 has AP 75.02 and a lower MCDP(0.05), 5.00" in lines
     for record in records:
         if record.run.method == "diffdp":
             record.metrics["test_ap"] = 0.7
-    assert "No baseline" in "\n".join(comparison(select(records), records))
-    assert comparison(select(as_published(methods=("erm", "diffdp"))), records) == []
+    assert "No baseline" in "\n".join(comparison(choose_runs(records), records))
+    assert comparison(choose_runs(as_published(methods=("erm", "diffdp"))), records) == []
 
 
 def test_markdown_latex_and_csv_have_the_same_numbers() -> None:
     table = TextTable(
-        "t", "T", ["name", "a & b"], [["x_1", Measured(1.2345, 0.5)], ["50%", Measured(2.0, None)]]
+        "t", "T", ["name", "a & b"], [["x_1", SeedMean(1.2345, 0.5)], ["50%", SeedMean(2.0, None)]]
     )
     table.rows.append(["none", None])
     table.marks[1, 1] = {"best", "outside"}

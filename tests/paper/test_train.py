@@ -10,7 +10,8 @@ from experiment_runs import SHORT, load_census
 from localparity.datasets import fetch_adult
 from localparity.metrics import mcdp
 from localparity.models import LocalParityClassifier
-from localparity.paper import Run, grid, paper_split
+from localparity.paper import Run, grid
+from localparity.paper._data import paper_split
 from localparity.paper._train import train_runs
 
 

@@ -59,33 +59,37 @@ def counts_of(census: Any) -> lp.ScoreCounts:
 
 
 def draw_cdfs(census: Any, **options: Any) -> Any:
-    return report.GroupCdfDisplay.from_predictions(None, census.score, epsilon=0.05, **options)
+    return report.GroupCdfDisplay.from_predictions(predictions_of(census), epsilon=0.05, **options)
 
 
 def draw_gap(census: Any, **options: Any) -> Any:
-    return report.GapCurveDisplay.from_predictions(None, census.score, epsilon=0.05, **options)
+    return report.GapCurveDisplay.from_predictions(predictions_of(census), epsilon=0.05, **options)
 
 
 def draw_profile(census: Any, **options: Any) -> Any:
     return report.McdpProfileDisplay.from_predictions(
-        None, census.score, n_resamples=50, random_state=0, **options
+        predictions_of(census), n_resamples=50, random_state=0, **options
     )
 
 
 def draw_trade_off(census: Any, **options: Any) -> Any:
     education = education_score(census)
     scores = {"all": census.score, "education": education, "half and half": (census.score + education) / 2}
-    return report.TradeOffDisplay.from_predictions(census.target, scores, **options)
+    models = {
+        name: lp.Predictions.from_arrays(census.target, score, sensitive_features=census.sensitive_features)
+        for name, score in scores.items()
+    }
+    return report.TradeOffDisplay.from_predictions(models, **options)
 
 
 def draw_over_time(census: Any, **options: Any) -> Any:
     return report.McdpOverTimeDisplay.from_predictions(
-        None, census.score, times=months(census.score.size), max_mcdp=0.25, **options
+        predictions_of(census), months(census.score.size), max_mcdp=0.25, **options
     )
 
 
 def draw_ratios(census: Any, **options: Any) -> Any:
-    return report.ImpactRatioDisplay.from_predictions(None, census.score, min_ratio=0.7, **options)
+    return report.ImpactRatioDisplay.from_predictions(predictions_of(census), min_ratio=0.7, **options)
 
 
 DRAWINGS: dict[str, Callable[..., Any]] = {
@@ -109,7 +113,7 @@ def test_the_picture_is_the_one_that_was_looked_at(census: Any, tmp_path: Path, 
         pytest.skip("the pictures were made by the matplotlib of constraints.txt")
     inches, dots = SIZES[size]
     figure, ax = pyplot.subplots(figsize=inches, layout="constrained")
-    display = DRAWINGS[name](census, sensitive_features=census.sensitive_features, ax=ax)
+    display = DRAWINGS[name](census, ax=ax)
     assert display.ax_ is ax
     assert display.figure_ is figure
     drawn, expected = tmp_path / f"{name}_{size}.png", BASELINE / f"{name}_{size}.png"
@@ -125,7 +129,7 @@ def test_no_label_hides_another_or_leaves_the_figure(census: Any, name: str, siz
     from matplotlib import pyplot
 
     figure, ax = pyplot.subplots(figsize=SIZES[size][0], layout="constrained")
-    DRAWINGS[name](census, sensitive_features=census.sensitive_features, ax=ax)
+    DRAWINGS[name](census, ax=ax)
     figure.canvas.draw()
     legend = ax.get_legend().get_window_extent()
     assert legend.y0 >= ax.get_window_extent().y1 - 1
@@ -156,13 +160,16 @@ def test_an_estimator_is_drawn_as_its_scores_are(census: Any, name: str) -> None
         "profile": report.McdpProfileDisplay,
         "over_time": report.McdpOverTimeDisplay,
     }[name]
-    options: dict[str, Any] = {"sensitive_features": census.sensitive_features}
+    people: dict[str, Any] = {"sensitive_features": census.sensitive_features}
+    options: dict[str, Any] = {}
     if name == "over_time":
-        options |= {"times": months(scores.size), "sample_weight": np.ones(scores.size)}
+        options["times"] = months(scores.size)
+        people["sample_weight"] = np.ones(scores.size)
     if name == "profile":
         options["n_resamples"] = 0
-    first = kind.from_estimator(model, X, census.target, **options)
-    second = kind.from_predictions(census.target, scores, **options)
+    first = kind.from_estimator(model, X, census.target, **people, **options)
+    rows = lp.Predictions.from_arrays(census.target, scores, **people)
+    second = kind.from_predictions(rows, **options)
     lines = [[line.get_xydata() for line in display.ax_.lines] for display in (first, second)]
     assert len(lines[0]) > 0
     for one, other in zip(*lines, strict=True):
@@ -172,46 +179,25 @@ def test_an_estimator_is_drawn_as_its_scores_are(census: Any, name: str) -> None
 OF_PAIRS = (report.GroupCdfDisplay, report.GapCurveDisplay)
 
 
-@pytest.mark.parametrize(
-    ("kind", "make"),
-    [
-        *((kind, counts_of) for kind in (*OF_PAIRS, report.McdpProfileDisplay)),
-        *((kind, predictions_of) for kind in (*OF_PAIRS, report.McdpOverTimeDisplay)),
-    ],
-)
-def test_predictions_and_counts_are_drawn_as_arrays_are(census: Any, kind: Any, make: Any) -> None:
+@pytest.mark.parametrize("kind", [*OF_PAIRS, report.McdpProfileDisplay])
+def test_counts_are_drawn_as_predictions_are(census: Any, kind: Any) -> None:
     options: dict[str, Any] = {"criterion": "equal_opportunity"}
     if kind is report.McdpProfileDisplay:
         options["n_resamples"] = 0
-    if kind is report.McdpOverTimeDisplay:
-        options["times"] = months(2000)
-    arrays = (census.target, census.score)
-    first = kind.from_predictions(*arrays, sensitive_features=census.sensitive_features, **options)
-    second = kind.from_predictions(make(census), **options)
+    first = kind.from_predictions(predictions_of(census), **options)
+    second = kind.from_predictions(counts_of(census), **options)
     for one, other in zip(first.ax_.lines, second.ax_.lines, strict=True):
         np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
 
 
-def test_several_estimators_trade_off(census: Any) -> None:
-    from sklearn.linear_model import LogisticRegression
+def test_a_trade_off_has_each_models_precision_and_disparity(census: Any) -> None:
     from sklearn.metrics import average_precision_score
 
-    X = np.column_stack([census.data["education_years"], census.data["hours_per_week"]])
-    model = LogisticRegression().fit(X, census.target)
-    display = report.TradeOffDisplay.from_estimators(
-        {"a": model}, X, census.target, sensitive_features=census.sensitive_features, epsilon=0.05
-    )
-    scores = model.predict_proba(X)[:, 1]
-    assert display.average_precision == [average_precision_score(census.target, scores)]
-    truth = lp.mcdp(None, scores, sensitive_features=census.sensitive_features, epsilon=0.05)
-    assert display.intervals[0].estimate == truth
+    rows = predictions_of(census)
+    display = report.TradeOffDisplay.from_predictions({"a": rows}, epsilon=0.05)
+    assert display.average_precision == [average_precision_score(census.target, census.score)]
+    assert display.intervals[0].estimate == lp.mcdp(rows, epsilon=0.05)
     assert display.ax_.get_xlabel() == "MCDP(0.05)"
-
-
-def test_audits_over_time(census: Any) -> None:
-    audit = lp.audit(None, census.score, sensitive_features=census.sensitive_features, n_resamples=0)
-    display = report.McdpOverTimeDisplay.from_audits([2023, 2024], [audit, audit], epsilon=0.05)
-    assert [interval.estimate for interval in display.intervals] == [audit.finding(0.05).mcdp] * 2
 
 
 def test_periods_of_a_monitor_with_an_alarm_and_one_that_is_empty() -> None:
@@ -236,7 +222,9 @@ def test_periods_of_a_monitor_with_an_alarm_and_one_that_is_empty() -> None:
 
 
 def test_curves_and_profiles_plot_themselves(census: Any) -> None:
-    curve = lp.gap_curve(None, census.score, sensitive_features=census.sensitive_features)
+    curve = lp.gap_curve(
+        lp.Predictions.from_arrays(None, census.score, sensitive_features=census.sensitive_features)
+    )
     from_curve = curve.plot(epsilon=0.1)
     assert from_curve.ax_.get_ylabel() == "gap, Female less Male"
     profile = lp.mcdp_profile(None, census.score, sensitive_features=census.sensitive_features)
@@ -248,7 +236,8 @@ def test_the_pair_asked_for_is_drawn(census: Any) -> None:
     groups = np.asarray(census.data["occupation"])
     for kind in OF_PAIRS:
         display = kind.from_predictions(
-            None, census.score, sensitive_features=groups, groups=("office", "everyone")
+            lp.Predictions.from_arrays(None, census.score, sensitive_features=groups),
+            groups=("office", "everyone"),
         )
         shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
         assert any("office" in text for text in [*shown, display.ax_.get_ylabel()])
@@ -257,7 +246,9 @@ def test_the_pair_asked_for_is_drawn(census: Any) -> None:
 def test_names_are_text() -> None:
     groups = np.repeat(["$x_{", "_hidden"], 5)
     scores = np.linspace(0.05, 0.95, 10)
-    display = report.GroupCdfDisplay.from_predictions(None, scores, sensitive_features=groups)
+    display = report.GroupCdfDisplay.from_predictions(
+        lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
+    )
     display.figure_.canvas.draw()
     shown = [text.get_text().strip() for text in display.ax_.get_legend().get_texts()]
     assert {r"\$x_{", "_hidden"} <= set(shown)
@@ -267,7 +258,7 @@ def test_several_columns_of_groups_over_time(census: Any) -> None:
     columns = {"sex": census.sensitive_features, "half": np.arange(2000) % 2}
     times = np.arange(2000) // 1000
     display = report.McdpOverTimeDisplay.from_predictions(
-        None, census.score, sensitive_features=columns, times=times
+        lp.Predictions.from_arrays(None, census.score, sensitive_features=columns), times=times
     )
     for period, interval in enumerate(display.intervals):
         own = {name: values[times == period] for name, values in columns.items()}
@@ -278,17 +269,21 @@ def test_what_cannot_be_drawn_is_named(census: Any) -> None:
     from sklearn.svm import LinearSVC
 
     groups = census.sensitive_features
+    rows = predictions_of(census)
     over_time = report.McdpOverTimeDisplay.from_predictions
     with pytest.raises(ValueError, match=r"predict_proba.*LinearSVC\(\)"):
         report.GapCurveDisplay.from_estimator(LinearSVC(), None, None, sensitive_features=groups)
     with pytest.raises(ValueError, match=r"times.*3 rows.*2000"):
-        over_time(None, census.score, sensitive_features=groups, times=[1, 2, 3])
+        over_time(rows, [1, 2, 3])
     with pytest.raises(ValueError, match=r"times.*None"):
-        over_time(None, census.score, sensitive_features=groups)
-    with pytest.raises(ValueError, match=r"ScoreCounts.*no rows"):
-        over_time(counts_of(census), times=months(2000))
+        over_time(rows)
+    with pytest.raises(ValueError, match=r"must be Predictions, got ScoreCounts"):
+        over_time(counts_of(census), months(2000))
     with pytest.raises(ValueError, match=r"confidence.*2"):
-        lp.gap_curve(None, census.score, sensitive_features=groups).plot(confidence=2.0)
+        lp.gap_curve(rows).plot(confidence=2.0)
+    unlabelled = lp.Predictions.from_arrays(None, census.score, sensitive_features=groups)
+    with pytest.raises(ValueError, match="models must have labels, which 'a' has not"):
+        report.TradeOffDisplay.from_predictions({"a": unlabelled})
 
 
 def test_a_missing_component_names_the_extra(census: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,10 +291,14 @@ def test_a_missing_component_names_the_extra(census: Any, monkeypatch: pytest.Mo
 
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"matplotlib.pyplot is needed .* 'localparity\[report\]'"):
-        lp.gap_curve(None, census.score, sensitive_features=census.sensitive_features).plot()
+        lp.gap_curve(
+            lp.Predictions.from_arrays(None, census.score, sensitive_features=census.sensitive_features)
+        ).plot()
 
 
 def test_parity_has_no_window_to_shade() -> None:
-    display = report.GroupCdfDisplay.from_predictions(None, [0.5, 0.5], sensitive_features=["a", "b"])
+    display = report.GroupCdfDisplay.from_predictions(
+        lp.Predictions.from_arrays(None, [0.5, 0.5], sensitive_features=["a", "b"])
+    )
     shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert "worst window" not in shown

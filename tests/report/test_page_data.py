@@ -77,7 +77,8 @@ def test_every_slider_position_has_the_values_of_the_library(people: People) -> 
             assert unpack(data["sides"][side]["rates"]) == pytest.approx(rates, abs=1e-9)
         for place in range(0, plan.epsilons.size, 25):
             window = lp.gap_curve(
-                None, people.scores, sensitive_features=people.groups, groups=(pair[0], pair[1])
+                lp.Predictions.from_arrays(None, people.scores, sensitive_features=people.groups),
+                groups=(pair[0], pair[1]),
             ).worst_window(plan.epsilons[place])
             assert told(data, view, place) == window.sentence
             assert {"+": pair[0], "-": pair[1], "x": None, "0": None}[view["sign"][place]] == window.lower

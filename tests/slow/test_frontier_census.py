@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks._census_frontier import census_frontier
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
@@ -17,7 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import localparity as lp
-from localparity.datasets import census_probabilities, make_census
+from census_frontier import census_frontier
+from localparity.datasets import make_census
+from localparity.datasets._census import census_probabilities
 from localparity.models import GroupBlindClassifier, GroupBlindRepair
 from localparity.models._frontier import FrontierSettings
 from localparity.models.repair._dual import BlindRows

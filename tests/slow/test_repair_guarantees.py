@@ -92,9 +92,9 @@ def test_the_worst_split_keeps_its_level_under_independence() -> None:
         scores = rng.beta(1 + labels, 2)
         for kind, found in p_values.items():
             result = lp.worst_split(
-                labels,
-                scores.round(1) if kind == "ties" else scores,
-                sensitive_features=age,
+                lp.Predictions.from_arrays(
+                    labels, scores.round(1) if kind == "ties" else scores, sensitive_features=age
+                ),
                 criterion="equalized_odds" if kind == "equalized_odds" else "demographic_parity",
                 n_resamples=99,
                 random_state=seed,
@@ -114,7 +114,11 @@ def test_the_worst_split_has_power_and_finds_the_place() -> None:
     for seed in range(100):
         age = rng.uniform(18, 80, 1500)
         scores = np.clip(rng.beta(3, 3, 1500) + 0.15 * (age > 40), 0, 1)
-        found = lp.worst_split(None, scores, sensitive_features=age, n_resamples=99, random_state=seed)
+        found = lp.worst_split(
+            lp.Predictions.from_arrays(None, scores, sensitive_features=age),
+            n_resamples=99,
+            random_state=seed,
+        )
         clearest = found.clearest or found
         rejected += clearest.p_value <= 0.05
         near += abs(clearest.split - 40) < 4

@@ -88,7 +88,7 @@ _PREPARE = (
 )
 TABLES = {
     "audit": "audit {table} --score p --group sex --resamples 0 --jobs 1 --min-group-size 1 --epsilon 0 --json",
-    "monitor": "monitor append {out}/monitor {table} --score p --group sex --at 2026-05-17 --disclosure-limit 1 --json",
+    "monitor": "monitor append {out}/monitor {table} --score p --group sex --at 2026-05-17 --min-group-size 1 --json",
     "train": "train {table} --target y --group sex --out {out}/model --steps 2",
     "predict": "predict {in}/scorer {table} --out {out}/scores.csv",
 }

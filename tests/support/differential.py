@@ -308,15 +308,13 @@ def _engine(name: str, count: Any, table: Any, case: Case, rng: np.random.Genera
 
 
 def _reads_all() -> bool:
-    from localparity.engines import _source as _refine
+    from localparity.engines import protocol
 
-    return _refine._MAX_CELLS_READ >= 2**16 and _refine._MOST_READ >= 2**18
+    return protocol._MAX_CELLS_READ >= 2**16 and protocol._MOST_READ >= 2**18
 
 
 def from_torch(case: Case, rng: np.random.Generator) -> Answers:
     import torch
-
-    from localparity.engines._torch import Search, TorchScores
 
     weights = None if case.weights is None else torch.tensor(case.weights.astype(np.float64))
     given = torch.tensor(case.scores), torch.tensor(case.groups)
@@ -324,10 +322,6 @@ def from_torch(case: Case, rng: np.random.Generator) -> Answers:
     options = _options(case, rng)
     counts = lp.engines.from_torch(*given, sample_weight=weights, **rows, **options)
     yield from _of_counts(f"from_torch {options}", counts, case, exact=_reads_all())
-    if weights is None:
-        at = np.array([float(epsilon) for epsilon in case.epsilons])
-        found = Search(TorchScores(*given, **rows), case.comparison, at).mcdp()
-        yield from (("search", epsilon, value) for epsilon, value in zip(case.epsilons, found, strict=True))
 
 
 def from_polars(case: Case, rng: np.random.Generator) -> Answers:

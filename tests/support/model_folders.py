@@ -10,7 +10,7 @@ from localparity._io._files import seal_json
 
 def data_file(folder: Path, name: str = "[!.]*.*") -> Path:
     """The one file of a model's data beside its card, by its name where there are several."""
-    (path,) = (path for path in folder.glob(f"data-*/**/{name}") if path.name != "model_card.json")
+    (path,) = (path for path in folder.glob(f"data-*/**/{name}") if path.stem != "model_card")
     return path
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from localparity.losses import MCDPLoss
-from localparity.models.networks import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan, gather_rows
+from localparity.models.networks import METHODS, TensorRows, Trainer, TrainingSettings, gather_rows
 from localparity.models.networks._distributed import average_gradients
 from localparity.models.networks._methods import make_method, objective
 from localparity.models.networks._networks import Network, multilayer
@@ -28,7 +28,7 @@ def network() -> Network:
 
 def loss_and_gradients(name: str, part: TensorRows) -> list[torch.Tensor]:
     torch.manual_seed(2)
-    model, method = network(), make_method(name, 0.7, 2, MethodOptions())
+    model, method = network(), make_method(name, 0.7, 2, TrainingSettings())
     method.prepare(part, model)
     torch.manual_seed(3)
     loss = objective(method, model, part, nullcontext())
@@ -69,10 +69,7 @@ def work(index: int, folder: str) -> None:
 
 def trained() -> list[torch.Tensor]:
     trainer = Trainer(
-        make_method("diffmcdp", 0.7, 2, MethodOptions()),
-        network(),
-        TrainingPlan(steps=4, batch_size=20),
-        seed=5,
+        make_method("diffmcdp", 0.7, 2, TrainingSettings(steps=4, batch_size=20)), network(), seed=5
     )
     trainer.fit(rows())
     return list(trainer.network.state_dict().values())

@@ -25,7 +25,8 @@ from localparity.uncertainty._bands import (
     finite_sample_radii,
     repair_radii,
 )
-from localparity.uncertainty._resampling import Draws, critical_value, deviation_resamples
+from localparity.uncertainty._deviations import deviation_resamples
+from localparity.uncertainty._resampling import Draws, critical_value
 
 
 def counts_of(groups: int, rows: int = 400, **options: Any) -> lp.ScoreCounts:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, chisquare, hypergeom
 
-from localparity.uncertainty._permutation_draws import BinomialTable, Dealer, picked
+from localparity.uncertainty._permutation import BinomialTable, Dealer, picked
 
 
 def same_distribution(found: Any, expected: Any) -> bool:

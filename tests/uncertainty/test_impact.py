@@ -41,10 +41,9 @@ def test_every_cutoff_has_the_rates_and_ratios_of_the_definition(
 ) -> None:
     drawn: People = data.draw(people(n_groups=3, max_size=5))
     curve = lp.impact_ratio_curve(
-        None,
-        drawn.scores,
-        sensitive_features=drawn.groups,
-        sample_weight=drawn.weights,
+        lp.Predictions.from_arrays(
+            None, drawn.scores, sensitive_features=drawn.groups, sample_weight=drawn.weights
+        ),
         higher_is=higher_is,
         reference=reference,
         confidence=None,
@@ -71,7 +70,9 @@ def test_every_cutoff_has_the_rates_and_ratios_of_the_definition(
 
 @given(people(n_groups=3, max_size=5), st.fractions(0, 1, max_denominator=7))
 def test_a_shortfall_is_the_fewest_whole_people(drawn: People, min_ratio: Fraction) -> None:
-    curve = lp.impact_ratio_curve(None, drawn.scores, sensitive_features=drawn.groups, confidence=None)
+    curve = lp.impact_ratio_curve(
+        lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups), confidence=None
+    )
     samples = drawn.samples()
     for column, cutoff in enumerate(sorted({Fraction(0), *drawn.exact_scores})):
         rates = [oracles.rate(sample, cutoff) for sample in samples]
@@ -85,9 +86,9 @@ def test_a_shortfall_is_the_fewest_whole_people(drawn: People, min_ratio: Fracti
 
 @given(people(n_groups=3, max_size=6), st.sampled_from(["better", "worse"]))
 def test_bands_are_those_of_each_group_against_the_others(drawn: People, higher_is: str) -> None:
-    options = {"sensitive_features": drawn.groups, "higher_is": higher_is}
-    best = lp.impact_ratio_curve(None, drawn.scores, **options)
-    first = lp.impact_ratio_curve(None, drawn.scores, **options, reference=0)
+    rows = lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups)
+    best = lp.impact_ratio_curve(rows, higher_is=higher_is)
+    first = lp.impact_ratio_curve(rows, higher_is=higher_is, reference=0)
     error = shared_error(0.95, 3)
     ends = []
     for row, size in enumerate(best.selection.sizes.tolist()):
@@ -114,7 +115,7 @@ def test_bands_are_those_of_each_group_against_the_others(drawn: People, higher_
 
 
 def test_a_point_of_the_curve() -> None:
-    curve = lp.impact_ratio_curve(None, SCORES, sensitive_features=SEX)
+    curve = lp.impact_ratio_curve(lp.Predictions.from_arrays(None, SCORES, sensitive_features=SEX))
     women, men = curve.at(0.5)
     assert (women.group, women.reference, women.selected, women.size) == ("f", "m", 1, 3)
     assert (women.rate, women.ratio, women.odds_ratio, women.shortfall) == (
@@ -131,16 +132,22 @@ def test_a_point_of_the_curve() -> None:
     assert women.odds_ratio_interval.low == curve.odds_ratio_bands[0][0, 3]
     assert men.ratio == 1.0
     assert men.reference == "m"
-    named, _ = lp.impact_ratio_curve(None, SCORES, sensitive_features=SEX, reference="f").at(0.5)
+    named, _ = lp.impact_ratio_curve(
+        lp.Predictions.from_arrays(None, SCORES, sensitive_features=SEX), reference="f"
+    ).at(0.5)
     assert (named.reference, named.ratio) == ("f", 1.0)
-    bare, _ = lp.impact_ratio_curve(None, SCORES, sensitive_features=SEX, confidence=None).at(0.5)
+    bare, _ = lp.impact_ratio_curve(
+        lp.Predictions.from_arrays(None, SCORES, sensitive_features=SEX), confidence=None
+    ).at(0.5)
     assert bare.ratio_interval is None
     assert "2 groups, 6 cutoffs, over the best-off group" in repr(curve)
 
 
 @given(people(n_groups=3))
 def test_p_rule_is_the_lowest_ratio_of_the_curve(drawn: People) -> None:
-    curve = lp.impact_ratio_curve(None, drawn.scores, sensitive_features=drawn.groups, confidence=None)
+    curve = lp.impact_ratio_curve(
+        lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups), confidence=None
+    )
     for place, cutoff in enumerate(curve.cutoffs.tolist()):
         if curve.rates[:, place].any():
             found = lp.p_rule(None, drawn.scores, sensitive_features=drawn.groups, threshold=cutoff)
@@ -150,20 +157,26 @@ def test_p_rule_is_the_lowest_ratio_of_the_curve(drawn: People) -> None:
 
 def test_single_precision_scores_meet_the_cutoff_that_they_stand_for() -> None:
     scores = np.array([0.1, 0.1, 0.1, 0.9], dtype=np.float32)
-    curve = lp.impact_ratio_curve(None, scores, sensitive_features=[0, 0, 1, 1])
+    curve = lp.impact_ratio_curve(lp.Predictions.from_arrays(None, scores, sensitive_features=[0, 0, 1, 1]))
     assert [each.selected for each in curve.at(0.1)] == [0, 1]
 
 
 def test_the_worst_ratio_is_not_that_of_a_single_person() -> None:
     scores = [0.2] * 20 + [0.2] * 10 + [0.5] * 9 + [0.9]
-    curve = lp.impact_ratio_curve(None, scores, sensitive_features=["a"] * 20 + ["b"] * 20)
+    curve = lp.impact_ratio_curve(
+        lp.Predictions.from_arrays(None, scores, sensitive_features=["a"] * 20 + ["b"] * 20)
+    )
     cutoff, worst = curve.worst(0.1)
     assert (cutoff, worst.group, worst.ratio) == (0.2, "a", 0.0)
     scores[:20] = [0.2] * 12 + [0.5] * 8
-    curve = lp.impact_ratio_curve(None, scores, sensitive_features=["a"] * 20 + ["b"] * 20)
+    curve = lp.impact_ratio_curve(
+        lp.Predictions.from_arrays(None, scores, sensitive_features=["a"] * 20 + ["b"] * 20)
+    )
     assert curve.worst(0.1)[1].ratio == 0.8
     assert curve.worst(0.01)[1].ratio == 0.0
-    named = lp.impact_ratio_curve(None, scores, sensitive_features=["a"] * 20 + ["b"] * 20, reference="a")
+    named = lp.impact_ratio_curve(
+        lp.Predictions.from_arrays(None, scores, sensitive_features=["a"] * 20 + ["b"] * 20), reference="a"
+    )
     assert named.worst()[1].ratio == 1.0
 
 
@@ -173,33 +186,43 @@ def test_the_standardised_difference_is_that_of_the_textbook() -> None:
     pooled = math.sqrt((29 * a.var(ddof=1) + 49 * b.var(ddof=1)) / 78)
     groups = ["a"] * 30 + ["b"] * 50
     scores = np.concatenate([a, b])
-    found = lp.impact_ratio_curve(None, scores, sensitive_features=groups, confidence=None)
+    found = lp.impact_ratio_curve(
+        lp.Predictions.from_arrays(None, scores, sensitive_features=groups), confidence=None
+    )
     assert found.standardised_differences == {"a": 0.0, "b": pytest.approx((b.mean() - a.mean()) / pooled)}
     worse = lp.impact_ratio_curve(
-        None, scores, sensitive_features=groups, higher_is="worse", reference="a", confidence=None
+        lp.Predictions.from_arrays(None, scores, sensitive_features=groups),
+        higher_is="worse",
+        reference="a",
+        confidence=None,
     )
     assert worse.standardised_differences == {"a": 0.0, "b": pytest.approx((a.mean() - b.mean()) / pooled)}
     weighted = lp.impact_ratio_curve(
-        None, scores, sensitive_features=groups, sample_weight=np.full(80, 2.0), confidence=None
+        lp.Predictions.from_arrays(None, scores, sensitive_features=groups, sample_weight=np.full(80, 2.0)),
+        confidence=None,
     )
     assert weighted.standardised_differences == pytest.approx(found.standardised_differences)
 
 
 def test_a_standardised_difference_without_spread() -> None:
-    same = lp.impact_ratio_curve(None, [0.5, 0.5, 0.7, 0.7], sensitive_features=["a", "a", "b", "b"])
+    same = lp.impact_ratio_curve(
+        lp.Predictions.from_arrays(None, [0.5, 0.5, 0.7, 0.7], sensitive_features=["a", "a", "b", "b"])
+    )
     assert same.standardised_differences == {"a": -math.inf, "b": 0.0}
-    alone = lp.impact_ratio_curve(None, [0.5, 0.7], sensitive_features=["a", "b"])
+    alone = lp.impact_ratio_curve(lp.Predictions.from_arrays(None, [0.5, 0.7], sensitive_features=["a", "b"]))
     assert alone.standardised_differences is not None
     assert math.isnan(alone.standardised_differences["a"])
 
 
 def test_labels_give_the_accuracy_at_each_cutoff() -> None:
     labels = [0, 0, 1, 1, 0, 1]
-    curve = lp.impact_ratio_curve(labels, SCORES, sensitive_features=SEX)
+    curve = lp.impact_ratio_curve(lp.Predictions.from_arrays(labels, SCORES, sensitive_features=SEX))
     assert curve.accuracy is not None
     expected = [np.mean((np.array(SCORES) > cutoff) == labels) for cutoff in curve.cutoffs]
     np.testing.assert_allclose(curve.accuracy, expected)
-    chance = lp.impact_ratio_curve(labels, SCORES, sensitive_features=SEX, criterion="equal_opportunity")
+    chance = lp.impact_ratio_curve(
+        lp.Predictions.from_arrays(labels, SCORES, sensitive_features=SEX), criterion="equal_opportunity"
+    )
     assert chance.label == 1
     assert chance.selection.sizes.tolist() == [1, 2]
 
@@ -208,7 +231,7 @@ def test_cells_bound_what_is_selected_inside_them() -> None:
     rng = np.random.default_rng(1)
     scores, groups = rng.random(60_000), rng.integers(0, 2, 60_000)
     scores[groups == 0] **= 1.3
-    exact_curve = lp.impact_ratio_curve(None, scores, sensitive_features=groups)
+    exact_curve = lp.impact_ratio_curve(lp.Predictions.from_arrays(None, scores, sensitive_features=groups))
     counts = lp.engines.from_arrays(scores, groups)
     assert counts.rank_error > 0.0
     curve = lp.impact_ratio_curve(counts)
@@ -251,17 +274,26 @@ def test_counts_that_may_be_off_anywhere_have_wider_bands() -> None:
         ({"reference": "x"}, "no group 'x'"),
         ({"higher_is": "nicer"}, "higher_is .*'nicer'"),
         ({"confidence": 1.0}, "confidence .*got 1"),
-        ({"sample_weight": [1.0] * 6}, "weights; pass confidence=None"),
         ({"criterion": "equalized_odds"}, "two labels and has no single curve"),
     ],
 )
 def test_wrong_arguments(options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        lp.impact_ratio_curve([0, 1, 0, 1, 0, 1], SCORES, sensitive_features=SEX, **options)
+        lp.impact_ratio_curve(
+            lp.Predictions.from_arrays([0, 1, 0, 1, 0, 1], SCORES, sensitive_features=SEX), **options
+        )
+
+
+def test_weights_have_no_bands() -> None:
+    rows = lp.Predictions.from_arrays(None, SCORES, sensitive_features=SEX, sample_weight=[1.0] * 6)
+    with pytest.raises(ValueError, match="weights; pass confidence=None"):
+        lp.impact_ratio_curve(rows)
 
 
 def test_wrong_points() -> None:
-    curve = lp.impact_ratio_curve(None, SCORES, sensitive_features=SEX, confidence=None)
+    curve = lp.impact_ratio_curve(
+        lp.Predictions.from_arrays(None, SCORES, sensitive_features=SEX), confidence=None
+    )
     with pytest.raises(ValueError, match=r"cutoff .*\(0.0, 1.0\), got 2"):
         curve.at(2)
     with pytest.raises(ValueError, match=r"nobody is selected at cutoff 0.8"):
@@ -284,13 +316,15 @@ def test_clusters_and_single_groups_are_refused() -> None:
 
 def test_the_curve_draws_itself() -> None:
     pytest.importorskip("matplotlib").use("Agg")
-    curve = lp.impact_ratio_curve(None, SCORES, sensitive_features=SEX)
+    curve = lp.impact_ratio_curve(lp.Predictions.from_arrays(None, SCORES, sensitive_features=SEX))
     assert curve.plot(min_ratio=0.9).ax_.get_ylabel() == "ratio to the best-off group"
 
 
 @given(people(n_groups=2, max_size=30), st.integers(1, 6), st.sampled_from(["better", "worse"]))
 def test_no_step_of_what_is_written_rests_on_a_few_people(drawn: People, limit: int, higher_is: str) -> None:
-    curve = lp.impact_ratio_curve(None, drawn.scores, sensitive_features=drawn.groups, higher_is=higher_is)
+    curve = lp.impact_ratio_curve(
+        lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups), higher_is=higher_is
+    )
     sizes = curve.selection.sizes
     if (sizes < limit).any():
         with pytest.raises(ValueError, match=f"min_group_size={limit} does not allow group"):
@@ -330,7 +364,10 @@ def test_what_is_written_of_weights_and_clusters() -> None:
     for each in plain["groups"]:
         assert np.abs(np.diff(np.rint(np.array(each["rates"]) * 200))).max() >= 20
     weighted = lp.impact_ratio_curve(
-        None, scores, sensitive_features=groups, sample_weight=rng.random(400) + 0.1, confidence=None
+        lp.Predictions.from_arrays(
+            None, scores, sensitive_features=groups, sample_weight=rng.random(400) + 0.1
+        ),
+        confidence=None,
     ).to_dict()
     assert 5 <= len(weighted["cutoffs"]) < 45
     counts = lp.counts.disclosed(lp.ScoreCounts.from_predictions(rows))

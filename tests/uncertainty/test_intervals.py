@@ -10,7 +10,8 @@ import pytest
 import localparity as lp
 from localparity.uncertainty import _deviations
 from localparity.uncertainty._bands import band_radius, bootstrap_radii, threshold_end
-from localparity.uncertainty._resampling import Draws, deviation_resamples
+from localparity.uncertainty._deviations import deviation_resamples
+from localparity.uncertainty._resampling import Draws
 
 
 @pytest.fixture(scope="module")

@@ -12,10 +12,9 @@ import localparity as lp
 from localparity.counts import Comparison
 from localparity.metrics._kernels import profile_runs
 from localparity.uncertainty import _kernels as _part_kernels
-from localparity.uncertainty import _permutation_draws as _pool
+from localparity.uncertainty import _permutation as _pool
 from localparity.uncertainty._kernels import hypergeometric, worst_of_deal
-from localparity.uncertainty._permutation import parity_resamples
-from localparity.uncertainty._permutation_draws import Pool, window_arrays
+from localparity.uncertainty._permutation import Pool, parity_resamples, window_arrays
 from localparity.uncertainty._resampling import Draws
 
 

@@ -17,7 +17,7 @@ import localparity as lp
 import oracles
 import strategies
 from localparity.predictions import Predictions
-from localparity.uncertainty._paired import Resampled, SamePeople
+from localparity.uncertainty._paired import PairedDraws, SamePeople
 
 RNG = np.random.default_rng(0)
 GROUPS = np.repeat(["a", "b", "c"], [40, 50, 30])
@@ -71,7 +71,7 @@ def test_every_swap_measures_what_rational_arithmetic_does(
 def test_the_p_value_counts_the_swaps_that_differ_as_much_and_the_data() -> None:
     seen = np.array([0.2, 0.5])
     swapped = np.array([[0.5, 0.2], [0.1, 0.4], [0.3, 0.3], [0.0, 0.4]])
-    found = Resampled(seen, swapped, swapped, swapped, np.stack([swapped, swapped]))
+    found = PairedDraws(seen, swapped, swapped, swapped, np.stack([swapped, swapped]))
     assert found.p_value == pytest.approx((1 + 3) / (1 + 4))
 
 
@@ -148,7 +148,7 @@ def margins(slope: float, chance: tuple[float, float]) -> Any:
     """With a bias of 0.05 and 0.1, where slopes spread as told and chance moves gaps by so much."""
     slopes = np.stack([np.zeros(WEIGHTED.shape), slope * WEIGHTED])
     deviated = np.tile(chance, (len(WEIGHTED), 1))
-    return Resampled(SEEN, WEIGHTED, WEIGHTED, deviated, slopes).margins(0.9, 11.0)
+    return PairedDraws(SEEN, WEIGHTED, WEIGHTED, deviated, slopes).margins(0.9, 11.0)
 
 
 def reach(times: float) -> float:

@@ -17,7 +17,8 @@ import localparity as lp
 import oracles
 from localparity._text import p_value_text, share_of_audits
 from localparity.metrics._gap_curve import gap_curves
-from localparity.uncertainty import _permutation_draws as _pool
+from localparity.uncertainty import _permutation as _pool
+from localparity.uncertainty._deviations import deviation_resamples
 from localparity.uncertainty._intervals import measured_pair
 from localparity.uncertainty._permutation import (
     ParityTest,
@@ -27,7 +28,7 @@ from localparity.uncertainty._permutation import (
     parity_test,
     summarise_null,
 )
-from localparity.uncertainty._resampling import Draws, deviation_resamples
+from localparity.uncertainty._resampling import Draws
 
 
 @pytest.mark.compiled

@@ -16,8 +16,8 @@ from scipy.stats import chisquare, ks_2samp
 import localparity as lp
 import oracles
 from localparity.counts import Comparison
-from localparity.uncertainty import _permutation_draws as _pool
-from localparity.uncertainty._permutation_draws import Pool, cell_ends, pools_of
+from localparity.uncertainty import _permutation as _pool
+from localparity.uncertainty._permutation import Pool, equal_cells, pools_of
 from strategies import People, people
 
 
@@ -39,7 +39,7 @@ def test_few_scores_are_cells_of_their_own_and_many_share_cells(monkeypatch: pyt
 def test_a_score_that_many_share_is_a_cell_of_its_own() -> None:
     rows = np.ones(1000, dtype=np.int64)
     rows[[0, 500, 999]] = 900
-    ends = cell_ends(rows, 100)
+    ends = equal_cells(rows, 100)
     people = np.add.reduceat(rows, np.append(0, ends[:-1] + 1))
     assert {0, 499, 500, 998, 999} <= set(ends.tolist())
     assert sorted(people.tolist())[-3:] == [900, 900, 900]

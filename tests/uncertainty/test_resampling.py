@@ -12,7 +12,7 @@ import pytest
 import localparity as lp
 from localparity.counts import Comparison
 from localparity.uncertainty import _resampling
-from localparity.uncertainty._permutation_draws import Pool
+from localparity.uncertainty._permutation import Pool
 from localparity.uncertainty._resampling import Draws, repeat, repeat_together, resample
 
 
@@ -112,7 +112,9 @@ def test_what_is_found_is_frozen_and_equal_to_what_says_the_same() -> None:
             lp.noise_floor([2, 2], **options),
         ]
 
-    split = lp.worst_split(None, scores, sensitive_features=age, min_group_size=1, **options)
+    split = lp.worst_split(
+        lp.Predictions.from_arrays(None, scores, sensitive_features=age), min_group_size=1, **options
+    )
     assert found() == found()
     for each in (*found(), split):
         with pytest.raises(FrozenInstanceError):

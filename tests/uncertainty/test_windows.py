@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 import oracles
 from localparity.counts import Comparison
 from localparity.metrics._profile import carried_half_widths
-from localparity.uncertainty._pairs import Ranges, mcdp_of_pairs, pair_rows, window_ends, worst_of_pairs
+from localparity.uncertainty._resampling import (
+    Ranges,
+    mcdp_of_pairs,
+    studentised_pairs,
+    window_ends,
+    worst_of_pairs,
+)
 from strategies import People, people
 
 
@@ -29,7 +35,7 @@ def test_pairs_measure_what_the_definition_says(drawn: People, steps: int) -> No
     ranges = Ranges(np.arange(knots.size), window_ends(knots, knots, reach))
     for compare, worst in (("between_groups", oracles.worst_pair), ("to_overall", oracles.worst_to_overall)):
         sizes = rows.sum(axis=1)
-        pairs = pair_rows(Comparison(compare=compare), 1.0 / sizes, sizes)
+        pairs = studentised_pairs(Comparison(compare=compare), 1.0 / sizes, sizes)
         each = mcdp_of_pairs(shares, pairs, ranges)
         plain, scaled = worst_of_pairs(shares[:, None], pairs, ranges).reshape(2, 2)
         for column, at in enumerate(epsilons):
@@ -88,10 +94,12 @@ def test_a_group_that_outweighs_the_others_is_studentised_as_any(ratio: float, p
         )
         for group, weight in enumerate(weights)
     ]
-    scale = pair_rows(Comparison(compare="to_overall"), variances, totals).scale
+    scale = studentised_pairs(Comparison(compare="to_overall"), variances, totals).scale
     np.testing.assert_allclose(scale, [float(variance) ** -0.5 for variance in expected], rtol=1e-12)
 
 
 def test_gaps_that_are_rounding_only_are_not_blown_up() -> None:
-    scale = pair_rows(Comparison(compare="to_overall"), np.array([0.01, 0.01]), np.array([1.0, 1e24])).scale
+    scale = studentised_pairs(
+        Comparison(compare="to_overall"), np.array([0.01, 0.01]), np.array([1.0, 1e24])
+    ).scale
     assert scale.tolist() == [pytest.approx(50**0.5), 1e12]

@@ -24,7 +24,14 @@ from strategies import People, epsilons, people
 def within(scores: Any, groups: Any, strata: Any, **options: Any) -> lp.results.WithinStrata:
     options = {"n_resamples": 0} | options
     return lp.within_strata(
-        options.pop("labels", None), scores, sensitive_features=groups, control_features=strata, **options
+        lp.Predictions.from_arrays(
+            options.pop("labels", None),
+            scores,
+            sensitive_features=groups,
+            sample_weight=options.pop("sample_weight", None),
+        ),
+        strata,
+        **options,
     )
 
 

@@ -63,10 +63,7 @@ def test_a_planted_split_is_found_with_its_place() -> None:
     age = rng.integers(18, 90, 3000)
     scores = 100.0 * np.clip(rng.beta(3, 3, 3000) + 0.15 * (age > 55), 0, 1)
     found = lp.worst_split(
-        None,
-        scores,
-        sensitive_features=age,
-        score_range=(0, 100),
+        lp.Predictions.from_arrays(None, scores, sensitive_features=age, score_range=(0, 100)),
         min_share=0.1,
         n_resamples=99,
         random_state=0,
@@ -86,9 +83,7 @@ def test_a_planted_split_is_found_with_its_place() -> None:
 def test_the_worse_label_is_told() -> None:
     scores, labels = [0.1, 0.2, 0.3, 0.4, 0.2, 0.3, 0.6, 0.9], [0, 0, 0, 0, 1, 1, 1, 1]
     found = lp.worst_split(
-        labels,
-        scores,
-        sensitive_features=[1, 2, 1, 2, 1, 1, 2, 2],
+        lp.Predictions.from_arrays(labels, scores, sensitive_features=[1, 2, 1, 2, 1, 1, 2, 2]),
         criterion="equalized_odds",
         min_group_size=1,
         n_resamples=5,
@@ -107,8 +102,8 @@ def test_labels(criterion: Any) -> None:
     rng = np.random.default_rng(2)
     labels, age = rng.integers(0, 2, 3000), rng.normal(50, 10, 3000)
     scores = np.clip(rng.beta(3, 3, 3000) + 0.2 * labels * (age > 45), 0, 1)
-    options: dict[str, Any] = {"sensitive_features": age, "n_resamples": 99, "random_state": 0}
-    found = lp.worst_split(labels, scores, criterion=criterion, min_share=0.1, **options)
+    rows = lp.Predictions.from_arrays(labels, scores, sensitive_features=age)
+    found = lp.worst_split(rows, criterion=criterion, min_share=0.1, n_resamples=99, random_state=0)
     if criterion == "predictive_equality":
         assert found.p_value > 0.05
         assert found.window.label == 0
@@ -124,11 +119,11 @@ def test_labels(criterion: Any) -> None:
 def test_it_is_seeded_does_not_depend_on_the_number_of_jobs_and_may_leave_the_test_out() -> None:
     rng = np.random.default_rng(0)
     scores, age = rng.random(200), rng.random(200)
-    options: dict[str, Any] = {"sensitive_features": age, "n_resamples": 50}
-    one = lp.worst_split(None, scores, random_state=3, **options)
-    assert one.test == lp.worst_split(None, scores, random_state=3, n_jobs=2, **options).test
-    assert one.test != lp.worst_split(None, scores, random_state=4, **options).test
-    without = lp.worst_split(None, scores, sensitive_features=age, n_resamples=0)
+    rows = lp.Predictions.from_arrays(None, scores, sensitive_features=age)
+    one = lp.worst_split(rows, random_state=3, n_resamples=50)
+    assert one.test == lp.worst_split(rows, random_state=3, n_jobs=2, n_resamples=50).test
+    assert one.test != lp.worst_split(rows, random_state=4, n_resamples=50).test
+    without = lp.worst_split(rows, n_resamples=0)
     assert without.test is None
     assert np.isnan(without.p_value)
     assert without.split == one.split
@@ -140,7 +135,11 @@ def test_the_level_is_kept_under_independence_and_the_search_is_counted_in() -> 
     p_values, clearest, plain = [], [], []
     for seed in range(150):
         scores, age = rng.random(120).round(2), rng.integers(20, 60, 120)
-        found = lp.worst_split(None, scores, sensitive_features=age, n_resamples=39, random_state=seed)
+        found = lp.worst_split(
+            lp.Predictions.from_arrays(None, scores, sensitive_features=age),
+            n_resamples=39,
+            random_state=seed,
+        )
         p_values.append(found.p_value)
         clearest.append((found.clearest or found).p_value)
         naive = lp.permutation_test(
@@ -155,14 +154,11 @@ def test_the_level_is_kept_under_independence_and_the_search_is_counted_in() -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sensitive_features": ["a", "b", "c", "d"]}, "sensitive_features must be numbers"),
-        ({"sensitive_features": [1.0, np.nan, 2.0, 3.0]}, "sensitive_features .*nan at row 1"),
-        ({"sensitive_features": [1.0, 2.0]}, "sensitive_features has 2 rows, y_score has 4"),
-        (
-            {"sensitive_features": [1.0, 1.0, 1.0, 1.0]},
-            "sensitive_features leaves 1 of 4 rows",
-        ),
-        ({"sensitive_features": [1, 1, 1, 2], "min_share": 0.5}, "leaves 2 of 4 rows.*min_share"),
+        ({"feature": ["a", "b", "c", "d"]}, "feature must be numbers"),
+        ({"feature": [1.0, np.nan, 2.0, 3.0]}, "feature .*nan at row 1"),
+        ({"feature": [1.0, 2.0]}, "feature has 2 rows, y_score has 4"),
+        ({"feature": [1.0, 1.0, 1.0, 1.0]}, "feature leaves 1 of 4 rows"),
+        ({"feature": [1, 1, 1, 2], "min_share": 0.5}, "leaves 2 of 4 rows.*min_share"),
         ({"min_share": -0.1}, "min_share .*got -0.1"),
         ({"min_share": 0.6}, "min_share .*got 0.6"),
         ({"n_resamples": -1}, "n_resamples .*got -1"),
@@ -173,22 +169,23 @@ def test_the_level_is_kept_under_independence_and_the_search_is_counted_in() -> 
     ],
 )
 def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
-    given_options: dict[str, Any] = {"sensitive_features": [1, 2, 3, 4], "min_group_size": 1, **options}
+    rows = lp.Predictions.from_arrays(None, [0.1, 0.2, 0.3, 0.4], sensitive_features=[1, 2, 3, 4])
     with pytest.raises(ValueError, match=message):
-        lp.worst_split(None, [0.1, 0.2, 0.3, 0.4], **given_options)
+        lp.worst_split(rows, **{"min_group_size": 1, **options})
 
 
 def test_a_label_without_anybody_is_named() -> None:
     with pytest.raises(ValueError, match="no rows with y_true = 1"):
-        lp.worst_split([0, 0], [0.1, 0.2], sensitive_features=[1, 2], criterion="equal_opportunity")
+        lp.worst_split(
+            lp.Predictions.from_arrays([0, 0], [0.1, 0.2], sensitive_features=[1, 2]),
+            criterion="equal_opportunity",
+        )
 
 
 def test_a_label_without_a_split_is_named() -> None:
     with pytest.raises(ValueError, match="of 2 rows with y_true = 1"):
         lp.worst_split(
-            [0, 0, 1, 1],
-            [0.1, 0.2, 0.3, 0.4],
-            sensitive_features=[1, 2, 3, 3],
+            lp.Predictions.from_arrays([0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4], sensitive_features=[1, 2, 3, 3]),
             criterion="equalized_odds",
             min_group_size=1,
         )
@@ -196,26 +193,34 @@ def test_a_label_without_a_split_is_named() -> None:
 
 def test_a_split_is_said_exactly() -> None:
     age = np.repeat([1234567.0, 7654321.25], 20)
-    found = lp.worst_split(None, np.linspace(0.0, 1.0, 40), sensitive_features=age, n_resamples=0)
+    found = lp.worst_split(
+        lp.Predictions.from_arrays(None, np.linspace(0.0, 1.0, 40), sensitive_features=age), n_resamples=0
+    )
     assert found.curve.groups == ("<= 1234567", "> 1234567")
-    tenths = lp.worst_split(None, np.linspace(0.0, 1.0, 40), sensitive_features=age / 1e7, n_resamples=0)
+    tenths = lp.worst_split(
+        lp.Predictions.from_arrays(None, np.linspace(0.0, 1.0, 40), sensitive_features=age / 1e7),
+        n_resamples=0,
+    )
     assert float(tenths.curve.groups[0].removeprefix("<= ")) == 1234567.0 / 1e7
 
 
-def test_predictions_and_counts_stand_for_the_arrays() -> None:
+def test_a_feature_stands_beside_the_groups_or_is_them() -> None:
     rng = np.random.default_rng(5)
     scores, age, labels = rng.random(80).round(2), rng.integers(20, 60, 80), rng.integers(0, 2, 80)
     options: dict[str, Any] = {"criterion": "equalized_odds", "n_resamples": 0, "min_group_size": 6}
     rows = lp.Predictions.from_arrays(labels, scores, sensitive_features=age)
-    expected = lp.worst_split(labels, scores, sensitive_features=age, **options)
+    expected = lp.worst_split(rows, **options)
     assert min(expected.sizes) >= 6
-    for data in (rows, lp.ScoreCounts.from_predictions(rows)):
-        found = lp.worst_split(data, **options)
-        assert (found.split, found.mcdp, found.sizes) == (expected.split, expected.mcdp, expected.sizes)
+    others = lp.Predictions.from_arrays(labels, scores, sensitive_features=labels)
+    found = lp.worst_split(others, age, **options)
+    assert (found.split, found.mcdp, found.sizes) == (expected.split, expected.mcdp, expected.sizes)
     weighted = lp.Predictions.from_arrays(None, scores, sensitive_features=age, sample_weight=labels + 1)
-    for data in (weighted, lp.ScoreCounts.from_predictions(weighted)):
-        with pytest.raises(ValueError, match="weights"):
-            lp.worst_split(data)
+    with pytest.raises(ValueError, match="weights"):
+        lp.worst_split(weighted)
+    with pytest.raises(ValueError, match="must be Predictions, got ScoreCounts"):
+        lp.worst_split(lp.ScoreCounts.from_predictions(rows))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="sensitive_features must be numbers"):
+        lp.worst_split(lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=["a", "b"]))
 
 
 @pytest.mark.compiled
@@ -224,7 +229,9 @@ def test_few_people_on_a_side_do_not_hide_a_clear_split() -> None:
     rng = np.random.default_rng(3)
     age = rng.uniform(20, 80, 2000)
     scores = np.clip(rng.beta(3, 3, 2000) + 0.08 * (age > 50), 0, 1)
-    found = lp.worst_split(None, scores, sensitive_features=age, n_resamples=99, random_state=0)
+    found = lp.worst_split(
+        lp.Predictions.from_arrays(None, scores, sensitive_features=age), n_resamples=99, random_state=0
+    )
     assert found.least == 10
     assert min(found.sizes) < 100
     assert found.p_value > 0.05
@@ -234,6 +241,8 @@ def test_few_people_on_a_side_do_not_hide_a_clear_split() -> None:
     assert clearest.p_value == 0.01
     assert clearest.mcdp < found.mcdp
     assert clearest.clearest is None
-    many = lp.worst_split(None, scores, sensitive_features=age, min_group_size=500, n_resamples=0)
+    many = lp.worst_split(
+        lp.Predictions.from_arrays(None, scores, sensitive_features=age), min_group_size=500, n_resamples=0
+    )
     assert many.least == 500
     assert min(many.sizes) >= 500

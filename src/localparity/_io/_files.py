@@ -73,30 +73,9 @@ def replacing(path: Path, *, staging: Path | None = None) -> Iterator[Path]:
         raise
 
 
-@contextmanager
-def rewriting(path: Path) -> Iterator[Path]:
-    """A copy of a file, or where to make one, in a folder of its own; at the end it takes the file's place.
-
-    For libraries that write beside their file, too. The caller holds a lock: a folder that exists already is
-    what a killed process left.
-    """
-    path = Path(os.path.realpath(path))
-    folder = path.with_name(f".{path.name}.writing")
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(mode=0o700)
-    copy, is_new = folder / path.name, not path.exists()
-    try:
-        if not is_new:
-            shutil.copy(path, copy)
-        yield copy
-        if is_new:
-            copy.chmod(_private_mode(path.parent))
-        with copy.open("r+b") as file:
-            os.fsync(file.fileno())
-        copy.replace(path)
-        _sync_folder(path.parent)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def create_private(path: Path) -> None:
+    """Create an empty file with the permissions of a new one, unless it exists."""
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, _private_mode(path.parent)))
 
 
 def _remove_stale(path: Path, staging: Path) -> None:

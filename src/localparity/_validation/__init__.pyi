@@ -41,6 +41,7 @@ from localparity._validation._groups import example_rows as example_rows
 from localparity._validation._groups import group_columns as group_columns
 from localparity._validation._groups import is_missing as is_missing
 from localparity._validation._groups import is_missing_group as is_missing_group
+from localparity._validation._groups import lacks_group as lacks_group
 from localparity._validation._groups import missing_among as missing_among
 from localparity._validation._groups import sort_groups as sort_groups
 from localparity._validation._groups import warn_of_unmatched as warn_of_unmatched

@@ -58,12 +58,13 @@ NO_GROUP = NoGroup.NO_GROUP
 class Blanks(NamedTuple):
     """Texts that stand for no group, beside None and NaN; `kept` rows without one are of `NO_GROUP`.
 
-    A text that no row has is worth a warning, unless this is `quiet`.
+    A text that no row has is worth a warning. Of several columns, a row that lacks one value is of the group
+    `NO_GROUP`, or, `by_column`, of a group that has `NO_GROUP` for that part.
     """
 
     texts: tuple[str, ...] = ()
     kept: bool = False
-    quiet: bool = False
+    by_column: bool = False
 
     def among(self, values: NDArray[Any]) -> BoolArray:
         """Which values stand for no group."""
@@ -74,7 +75,7 @@ class Blanks(NamedTuple):
 
     def unmatched(self, columns: Iterable[NDArray[Any]]) -> tuple[str, ...]:
         """The texts that are no value of some columns."""
-        if self.quiet or not self.texts:
+        if not self.texts:
             return ()
         values = [value for column in columns for value in column.tolist()]
         return tuple(text for text in self.texts if not any(map(Blanks((text,))._names, values)))
@@ -99,6 +100,11 @@ def is_missing_group(group: Group) -> bool:
     """Whether a group, or a part of one, is missing or blank."""
     parts = group if isinstance(group, tuple) else (group,)
     return any(part is NO_GROUP or (isinstance(part, str) and not part.strip()) for part in parts)
+
+
+def lacks_group(group: Group) -> bool:
+    """Whether a group, or a part of one, is `NO_GROUP`."""
+    return group is NO_GROUP or (isinstance(group, tuple) and NO_GROUP in group)
 
 
 def as_texts(texts: str | Sequence[Any], name: Argument) -> tuple[str, ...]:
@@ -136,7 +142,7 @@ def as_groups(
     coded = {key: _coded(column, rows, key, at_most) for key, column in columns}
     warn_of_unmatched(blanks.unmatched(column.values for column in coded.values()))
     groupings = [_as_grouping(column, key, blanks) for key, column in coded.items()]
-    grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings)
+    grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings, by_column=blanks.by_column)
     check_group_count(len(grouping.names), name, at_most)
     if len(grouping.names) < at_least:
         if is_missing_group(grouping.names[0]):
@@ -252,7 +258,7 @@ def _as_grouping(coded: Coded, name: Argument, blanks: Blanks) -> Grouping:
     return Grouping(recode(codes, new), names)
 
 
-def _intersect(groupings: Sequence[Grouping]) -> Grouping:
+def _intersect(groupings: Sequence[Grouping], *, by_column: bool) -> Grouping:
     """The combinations of the columns' groups that occur."""
     first, *others = groupings
     codes, combinations = first.codes, [(group,) for group in first.names]
@@ -265,7 +271,7 @@ def _intersect(groupings: Sequence[Grouping]) -> Grouping:
         combinations = [(*combinations[one], grouping.names[other]) for one, other in pairs]
         codes = recode(both, (np.cumsum(occurs) - 1).astype(smallest_dtype(len(pairs))))
     known = [group for group in combinations if NO_GROUP not in group]
-    if len(known) == len(combinations):
+    if by_column or len(known) == len(combinations):
         return Grouping(codes, tuple(combinations))
     # A row that has no value in one of the columns has no group.
     code_of = {group: code for code, group in enumerate(known)}
@@ -301,7 +307,7 @@ def smallest_dtype(count: int) -> np.dtype[Any]:
 
 def encode(values: NDArray[Any]) -> Coded:
     """The codes of an array of any dtype; a TypeError where a value cannot be hashed."""
-    values = plain(values)
+    values = in_microseconds(values)
     kind = values.dtype.kind
     if kind == "b":
         return Coded(values.view(np.uint8), np.array([False, True]))
@@ -407,7 +413,7 @@ class _Buckets:
         return hashed.astype(np.uint16)
 
 
-def plain(values: NDArray[Any]) -> NDArray[Any]:
+def in_microseconds(values: NDArray[Any]) -> NDArray[Any]:
     """Values as they are, and times in microseconds, as Python has them."""
     kind = values.dtype.kind
     return values.astype(f"{kind}8[us]", copy=False) if kind in "mM" else values
@@ -511,7 +517,7 @@ def encode_column(column: Series[Any]) -> Coded | None:
 def _values_of(column: Series[Any]) -> list[Any]:
     """The values of a column, with dates as Python has them."""
     if column.implementation.is_pandas_like():
-        return list(plain(np.asarray(column.to_native())).tolist())
+        return list(in_microseconds(np.asarray(column.to_native())).tolist())
     return column.to_list()
 
 

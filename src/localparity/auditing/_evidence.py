@@ -16,6 +16,7 @@ from localparity.metrics import GapCurve, Interval, Window
 from localparity.metrics._gap_curve import each_gap_curve
 from localparity.metrics._profile import carried_half_widths
 from localparity.uncertainty._bands import bootstrap_band, bootstrap_radii, finite_sample_radii
+from localparity.uncertainty._deviations import deviation_resamples
 from localparity.uncertainty._intervals import (
     MeasuredPair,
     band_intervals,
@@ -24,7 +25,7 @@ from localparity.uncertainty._intervals import (
     worst_intervals,
 )
 from localparity.uncertainty._permutation import ParityTest, parity_test
-from localparity.uncertainty._resampling import deviation_resamples, least_resamples
+from localparity.uncertainty._resampling import least_resamples
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -38,8 +38,7 @@ from localparity.auditing._missing import NOTHING_MISSING, ROW_OPTION, MissingRo
 from localparity.auditing._options import AuditOptions
 from localparity.counts import ScoreCounts
 from localparity.counts._atoms import Atoms
-from localparity.counts._copies import copies_of, warn_of_copies
-from localparity.counts._score_counts import as_counts, as_data
+from localparity.counts._score_counts import as_counts, as_data, copies_of, warn_of_copies
 from localparity.engines._missing_rows import known_group
 from localparity.predictions import Predictions
 from localparity.uncertainty import WithinStrata
@@ -87,7 +86,7 @@ class Strata:
             options.comparison,
             options.epsilon_array,
             options.draws,
-            disclosure_limit=options.min_group_size,
+            fewest_left_out=options.min_group_size,
         )
         if within.turned:
             warnings.warn(within.turn, stacklevel=5)

@@ -257,7 +257,7 @@ def scoring_tables(scoring: ScoringRates) -> Iterator[ReportTable]:
             (group_text(each.category), *map(_cell, (each.people, each.scoring_rate, each.impact_ratio)))
             for each in table.categories
         ]
-        few = f"fewer than {scoring.disclosure_limit}"
+        few = f"fewer than {scoring.min_group_size}"
         rows.append(("unknown", few if table.unknown is None else f"{table.unknown:,}", "-", "-"))
         caption = f"Scoring rates by {' × '.join(map(visible, table.columns))}"
         numbers = ("people", "scoring rate", "impact ratio")

@@ -22,8 +22,7 @@ from localparity.auditing._findings import TOO_COARSE, Finding, GroupSummary, Pa
 from localparity.auditing._missing import mostly_missing, what_could_be
 from localparity.auditing._provenance import target_of
 from localparity.counts._comparison import EVERYONE
-from localparity.counts._copies import copies_of, copies_sentence
-from localparity.counts._score_counts import strata_of, with_everyone
+from localparity.counts._score_counts import copies_of, copies_sentence, strata_of, with_everyone
 from localparity.metrics import Window
 from localparity.metrics._gap_curve import curve_between
 from localparity.uncertainty._permutation import least_p_value

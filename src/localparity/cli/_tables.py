@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -14,6 +14,14 @@ from localparity._io._duckdb import check_remote, remote_among, without_password
 from localparity._io._table import Table, unfit_features
 from localparity.auditing._files import file_sha256, read_features
 from localparity.cli._commands import note
+from localparity.cli._options import (
+    DropOption,
+    EncodingOption,
+    FeatureOption,
+    SheetOption,
+    TextOption,
+    WeightOption,
+)
 
 if TYPE_CHECKING:
     from localparity.results import ModelCard
@@ -50,47 +58,54 @@ class TrainingTable(NamedTuple):
     weights: NDArray[Any] | None
 
 
+@dataclass(frozen=True, kw_only=True)
+class PeopleOptions:
+    """How the rows of a file are read to train on."""
+
+    weight: WeightOption = None
+    drop: DropOption = None
+    feature: FeatureOption = None
+    text: TextOption = None
+    encoding: EncodingOption = None
+    sheet: SheetOption = None
+    allow_remote: RemoteOption = False
+
+
 def read_training_table(
     file: str,
     target: str,
     group: Sequence[str],
+    options: PeopleOptions,
     *,
-    weight: str | None,
-    drop: Sequence[str] | None,
-    text: Sequence[str] | None,
-    feature: Sequence[str] | None,
     extra: str,
     keep_group: bool = False,
-    **reading: Any,
 ) -> TrainingTable:
-    """Return the rows of a file, opened with `reading`; every column without another role is a feature.
+    """Return the rows of a file; every column without another role is a feature.
 
     A column that looks like an identifier or the class is an error, unless `feature` names it. `extra` brings
     the data frame, and what the rows are then trained with.
     """
     if target in group:
         raise ValueError(f"column {target!r} must be --target or --group, not both")
-    table = open_file(file, **reading)
-    table.check([*(drop or []), *(text or []), *(feature or [])])
-    known = table.read(numbers=[weight] if weight else [], values=[target], groups=group)
-    left_out = {target, *(drop or []), *([weight] if weight else []), *([] if keep_group else group)}
-    names = [name for name in table.columns if name not in left_out]
+    table = open_file(file, encoding=options.encoding, sheet=options.sheet, allow_remote=options.allow_remote)
+    drop, text, feature = options.drop or [], options.text or [], options.feature or []
+    table.check([*drop, *text, *feature])
+    weight = [options.weight] if options.weight else []
+    known = table.read(numbers=weight, values=[target], groups=group)
+    other_roles = {target, *drop, *weight, *([] if keep_group else group)}
+    names = [name for name in table.columns if name not in other_roles]
     if not names:
         raise ValueError(f"{table.name} has no column left for a feature")
-    features = read_features(table, names, text or [], extra=extra, advice="use --text {} if it is a text")
-    judged = [name for name in names if name not in (*group, *(feature or []))]
+    features = read_features(table, names, text, extra=extra, advice="use --text {} if it is a text")
+    judged = [name for name in names if name not in (*group, *feature)]
     for name, reason in unfit_features(table, judged, target).items():
         raise ValueError(
             f"column {name!r} of {table.name} {reason}; use --drop {name} to leave it out, or "
             f"--feature {name} if it is known when the model is used"
         )
     table.warn({value for name in group for value in known[name].tolist()})
-    return TrainingTable(
-        features,
-        known[target],
-        {name: known[name] for name in group},
-        known[weight] if weight else None,
-    )
+    groups = {name: known[name] for name in group}
+    return TrainingTable(features, known[target], groups, known[weight[0]] if weight else None)
 
 
 # What commands add to a model card, and what they read from one.

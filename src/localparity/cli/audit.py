@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 import typer
 from rich.console import Console
 from typer import Option
@@ -54,6 +55,7 @@ from localparity.engines._missing_rows import count_missing, without_missing
 from localparity.engines._table import ScoreColumns
 from localparity.metrics import ScoringRates, scoring_rates
 from localparity.metrics._within import within_bound
+from localparity.predictions import Predictions
 from localparity.uncertainty import WorstSplit
 
 AuditFormat = Literal["text", "json", "markdown", "junit"]
@@ -557,13 +559,18 @@ def _scoring_rates(
         scored = without_missing(table, columns, groups="raise", missing=options.missing, texts=())
         values = scored.read(numbers=[score], groups=names)
         given = options.score_range
-        rates[file] = scoring_rates(
+        rows = Predictions.from_arrays(
             None,
             values[score],
             sensitive_features={name: values[name] for name in names},
             score_range=range_of_scores(values[score]) if isinstance(given, str) else given,
+            min_groups=1,
             missing_values=table.as_joined(options.policy.texts),
-            disclosure_limit=options.min_group_size,
+        )
+        rates[file] = scoring_rates(
+            rows,
+            columns=names,
+            min_group_size=options.min_group_size,
             higher_is=options.higher_is or "better",
         )
     return rates
@@ -587,12 +594,17 @@ def _worst_split(table: Table, scores: ScoresAsked, options: AuditOptions) -> Wo
     complete = without_missing(table, columns, texts=texts, missing=options.missing, groups=groups)
     rows = complete.read(numbers=[score, feature, *([label] if label else [])])
     table.warn()
-    return worst_split(
+    people = Predictions.from_arrays(
         rows[label] if label else None,
         rows[score],
-        sensitive_features=rows[feature],
-        criterion=options.criterion,
+        sensitive_features=np.zeros(len(rows[score]), dtype=np.uint8),
         score_range=score_range,
+        min_groups=1,
+    )
+    return worst_split(
+        people,
+        rows[feature],
+        criterion=options.criterion,
         min_group_size=options.min_group_size,
         n_resamples=options.n_resamples,
         random_state=options.random_state,

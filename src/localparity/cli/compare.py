@@ -19,21 +19,16 @@ from localparity.cli._commands import note, print_json
 from localparity.cli._options import (
     ConfidenceOption,
     CriterionOption,
-    DropOption,
-    EncodingOption,
     EpsilonOption,
-    FeatureOption,
     ForceOption,
     GroupOption,
     PeopleArgument,
-    SheetOption,
     TargetOption,
-    TextOption,
-    WeightOption,
+    asking,
     check_file,
     check_folder,
 )
-from localparity.cli._tables import IntendedUseOption, RemoteOption, complete_card, read_training_table
+from localparity.cli._tables import IntendedUseOption, PeopleOptions, complete_card, read_training_table
 
 if TYPE_CHECKING:
     from localparity.results import ModelComparison
@@ -45,7 +40,9 @@ WithoutGroupOption = Annotated[
 _FIGURES = (".png", ".svg", ".pdf")
 
 
+@asking
 def compare(
+    *,
     file: PeopleArgument,
     target: TargetOption,
     group: GroupOption,
@@ -53,10 +50,7 @@ def compare(
     epsilon: EpsilonOption = 0.0,
     criterion: CriterionOption = "demographic_parity",
     booster: Annotated[str, typer.Option(help="lightgbm or xgboost.")] = "lightgbm",
-    weight: WeightOption = None,
-    drop: DropOption = None,
-    feature: FeatureOption = None,
-    text: TextOption = None,
+    people: PeopleOptions,
     steps: Annotated[int, typer.Option(help="The number of steps of each network.")] = 200,
     confidence: ConfidenceOption = 0.95,
     resamples: Annotated[int, typer.Option(help="Samples of the bootstrap of each interval.")] = 1000,
@@ -66,10 +60,8 @@ def compare(
     without_group: WithoutGroupOption = False,
     intended_use: IntendedUseOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     force: ForceOption = False,
-    encoding: EncodingOption = None,
-    sheet: SheetOption = None,
-    allow_remote: RemoteOption = False,
 ) -> None:
     """Train networks and boosted trees, with and without a penalty and a repair, and compare them.
 
@@ -85,48 +77,34 @@ def compare(
         )
     check_file(figure, "--figure", read=[file], replace=force)
     _check_out(out, without_group=without_group, intended_use=intended_use, force=force)
-    people = read_training_table(
-        file,
-        target,
-        group,
-        weight=weight,
-        drop=drop,
-        text=text,
-        feature=feature,
-        extra="train,boost",
-        encoding=encoding,
-        sheet=sheet,
-        allow_remote=allow_remote,
+    features, classes, groups, weights = read_training_table(file, target, group, people, extra="train,boost")
+    comparison = lp.models.compare(
+        features,
+        classes,
+        sensitive_features=groups,
+        sample_weight=weights,
+        max_mcdp=max_mcdp,
+        epsilon=epsilon,
+        criterion=criterion,
+        booster=booster,
+        steps=steps,
+        confidence=confidence,
+        n_resamples=resamples,
+        random_state=seed,
+        verbose=Console(stderr=True).is_terminal and not quiet,
     )
-    console = Console(stderr=True)
-    with console.status("Reading", spinner="dots") as status:
-        found = lp.models.compare(
-            people.features,
-            people.classes,
-            sensitive_features=people.groups,
-            sample_weight=people.weights,
-            max_mcdp=max_mcdp,
-            epsilon=epsilon,
-            criterion=criterion,
-            booster=booster,
-            steps=steps,
-            confidence=confidence,
-            n_resamples=resamples,
-            random_state=seed,
-            on_method=lambda name: status.update(f"Training {name}"),
-        )
-    print_json(found.to_dict()) if json else _show(Console(), found, file)
+    print_json(comparison.to_dict()) if json else _show(Console(), comparison, file)
     if figure is not None:
-        _draw(found, figure)
+        _draw(comparison, figure)
         note(f"figure: {figure}")
     if out is not None:
-        kept = found.recommended_without_group if without_group else found.recommended
-        found.save(out, complete_card(found.card(kept), file, intended_use), outcome=kept)
-        within = kept in found.within_on_test
+        outcome = comparison.recommended_without_group if without_group else comparison.recommended
+        comparison.save(out, complete_card(comparison.card(outcome), file, intended_use), outcome=outcome)
+        within = outcome in comparison.within_on_test
         relation = "within" if within else "above"
         note(
-            f"model: {kept.name}, in {out}; on test data its MCDP({epsilon:g}) is "
-            f"{percent(kept.interval.estimate)}, {relation} the bound of {percent(max_mcdp)}"
+            f"model: {outcome.name}, in {out}; on test data its MCDP({epsilon:g}) is "
+            f"{percent(outcome.test.mcdp)}, {relation} the bound of {percent(max_mcdp)}"
         )
         if not within:
             raise typer.Exit(1)
@@ -142,9 +120,9 @@ def _check_out(out: Path | None, *, without_group: bool, intended_use: str | Non
 
 
 def _show(console: Console, found: ModelComparison, file: str) -> None:
-    train, validation, test = found.rows
+    trained, validated, tested = found.rows
     console.print(
-        f"{visible(file)}: {train:,} rows to train on, {validation:,} to choose on, {test:,} to test on; "
+        f"{visible(file)}: {trained:,} rows to train on, {validated:,} to choose on, {tested:,} to test on; "
         f"compared: {CRITERION_WORDS[found.criterion]}.",
         highlight=False,
         markup=False,
@@ -152,17 +130,20 @@ def _show(console: Console, found: ModelComparison, file: str) -> None:
     shown: Any = RichTable(title="Chosen for the bound, measured on the test part", title_justify="left")
     shown.add_column("method", overflow="fold")
     shown.add_column("setting", overflow="fold")
-    confidence = f"{100 * found.outcomes[0].interval.confidence:g}% interval"
+    best = found.recommended.test
+    assert best.interval is not None
+    assert best.noise_floor is not None
+    confidence = f"{100 * best.interval.confidence:g}% interval"
     for name in ("AP", f"MCDP({found.epsilon:g})", confidence, "gives up"):
         shown.add_column(name, justify="right")
-    for outcome in sorted(found.outcomes, key=lambda outcome: outcome.interval.estimate):
-        interval = outcome.interval
+    for outcome in sorted(found.outcomes, key=lambda outcome: outcome.test.mcdp):
+        test, interval = outcome.test, outcome.test.interval
         shown.add_row(
             outcome.name,
             outcome.setting or "-",
-            percent(outcome.average_precision),
-            percent(interval.estimate),
-            f"{percent(interval.low)} to {percent(interval.high)}",
+            percent(test.average_precision),
+            percent(test.mcdp),
+            "" if interval is None else f"{percent(interval.low)} to {percent(interval.high)}",
             "" if outcome.shortfall is None else f"{round(100.0 * outcome.shortfall, 1) + 0.0:.1f}",
         )
     console.print(shown)
@@ -176,11 +157,11 @@ def _show(console: Console, found: ModelComparison, file: str) -> None:
     if promised:
         console.print(
             f"Within {percent(found.max_mcdp)} for new people, all of them with probability "
-            f"{found.recommended.interval.confidence:g}: {'; '.join(promised)}.",
+            f"{best.interval.confidence:g}: {'; '.join(promised)}.",
             highlight=False,
             markup=False,
         )
-    expected = percent(found.recommended.noise_floor)
+    expected = percent(best.noise_floor)
     console.print(
         f"Expected under parity on the test part: {expected}. Rows are assumed to be independent.",
         highlight=False,

@@ -34,17 +34,17 @@ def demo(
     check_file(report, "--report", replace=force or report == _PAGE)
     console = Console(stderr=json)
     census = lp.datasets.make_census(rows, random_state=seed, as_frame=False)
-    found = _audit(census.score, census, seed)
+    as_made = _audit(census.score, census, seed)
     title = f"A census of {rows:,} invented people"
-    console.print(*terminal_parts(Document(audits={title: found})), sep="\n")
+    console.print(*terminal_parts(Document(audits={title: as_made})), sep="\n")
     console.print(
         "The model never saw sex, but occupation and hours stand in for it. The truth, as it was made:"
     )
-    for finding in found.findings:
+    for finding in as_made.findings:
         truth = lp.datasets.census_mcdp(finding.epsilon)
         inside = "inside" if finding.interval.low <= truth <= finding.interval.high else "outside"
         console.print(f"  MCDP({finding.epsilon:g}) is {percent(truth)}, {inside} the interval")
-    audits = {"as made": found}
+    audits = {"as made": as_made}
     try:
         audits |= _train(census, seed, console)
     except ImportError as error:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from datetime import datetime
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 from rich.console import Console
@@ -18,7 +18,7 @@ from rich.table import Table as RichTable
 from localparity._io._table import Table, as_group_columns, open_table
 from localparity._text import interval_text, percent
 from localparity._types import Missing
-from localparity._validation import NO_GROUP, as_count, as_fraction, as_probability, warn_of_unmatched
+from localparity._validation import NO_GROUP, as_count, warn_of_unmatched
 from localparity.auditing._missing import MissingPolicy, MissingRows
 from localparity.cli._commands import Commands, local_path, note, print_json, print_line
 from localparity.cli._options import (
@@ -32,20 +32,17 @@ from localparity.cli._options import (
     LabelOption,
     NormaliseOption,
     SheetOption,
-    check_epsilon,
     check_file,
     check_folder,
     check_labels,
     parse_range,
 )
 from localparity.cli._tables import RemoteOption, announce_remote
-from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.engines._missing_rows import count_missing, without_missing
 from localparity.engines._table import ScoreColumns
-from localparity.monitoring import Monitor, PeriodResult, WindowResult
-from localparity.monitoring._monitor import Every
-from localparity.monitoring._results import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence
-from localparity.monitoring._store import is_database
+from localparity.monitoring import Monitor, PeriodResult, Watch, WindowResult
+from localparity.monitoring._store import Every, is_database
+from localparity.monitoring._watch import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence
 from localparity.monitoring._webhook import Webhook
 
 # What all commands of `localparity monitor` take: where the monitor is, and what is asked of it.
@@ -54,114 +51,92 @@ from localparity.monitoring._webhook import Webhook
 LocationArgument = Annotated[
     str,
     typer.Argument(
-        help="The folder that keeps the sketches, or a database: postgresql://USER@HOST/DATABASE#NAME or "
-        "duckdb:///FILE#NAME."
-    ),
-]
-MaxMcdpOption = Annotated[
-    float | None,
-    typer.Option(
-        help="Raise an alarm when MCDP is significantly above this in a period, or over the last 2, 4, 8, "
-        "..., 256 periods."
-    ),
-]
-AlarmRateOption = Annotated[
-    float,
-    typer.Option(
-        help="The most that the probability of any false alarm may be, at all looks together, ever."
+        help="The folder that keeps the sketches, or a database: postgresql://USER@HOST/DATABASE#NAME."
     ),
 ]
 MissingGroupsOption = Annotated[
     Literal["raise", "drop", "group"],
     typer.Option(help="Rows without a group: refuse, leave out, or a group of their own."),
 ]
-_OPTIONS = {"min_group_size": "disclosure_limit"}
-"""The names of options that the library calls otherwise."""
-_LIBRARY_NAMES = {option: name for name, option in _OPTIONS.items()}
-LimitOption = Annotated[int, typer.Option(help="Nothing is said of a period with fewer people of a group.")]
+_WATCH_OPTIONS = {
+    "epsilon": EpsilonOption,
+    "criterion": CriterionOption,
+    "compare": CompareOption,
+    "min_group_size": Annotated[
+        int, typer.Option(help="Nothing is said of a period with fewer people of a group.")
+    ],
+    "confidence": ConfidenceOption,
+    "max_mcdp": Annotated[
+        float | None,
+        typer.Option(
+            help="Raise an alarm when MCDP is significantly above this in a period, or over the last 2, 4, "
+            "8, ..., 256 periods."
+        ),
+    ],
+    "alarm_rate": Annotated[
+        float,
+        typer.Option(
+            help="The most that the probability of any false alarm may be, at all looks together, ever."
+        ),
+    ],
+}
+"""The options of what is asked, one for each field of `Watch`."""
 
 
-def open_monitor(location: str, **options: Any) -> Monitor:
+def open_monitor(location: str, every: Every | None = None, score_range: str | None = None) -> Monitor:
     """The monitor at a location."""
+    limits = None if score_range is None else parse_range(score_range, "--score-range")
     if is_database(location):
-        return Monitor(location, **options)
+        return Monitor(location, every=every, score_range=limits)
     folder = local_path(Path(location), None)
     check_folder(folder, "LOCATION")
-    return Monitor(folder, **options)
+    return Monitor(folder, every=every, score_range=limits)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What is asked of each period: options of a command, checked in its words.
+class TypedWatch:
+    """The fields of a watch that were typed; in the place of the others the monitor has its own."""
 
-    `given` has the names of those that were typed; in the place of the others the monitor has its own.
-    """
+    def __init__(self, typed: dict[str, Any]) -> None:
+        Watch(**typed)  # checked before anything is read
+        self._typed = typed
 
-    epsilon: EpsilonOption = 0.0
-    criterion: CriterionOption = "demographic_parity"
-    compare: CompareOption = "between_groups"
-    disclosure_limit: LimitOption = DISCLOSURE_LIMIT
-    confidence: ConfidenceOption = 0.95
-    max_mcdp: MaxMcdpOption = None
-    alarm_rate: AlarmRateOption = 0.05
-    given: frozenset[str] = frozenset()
+    def of(self, kept: Monitor) -> Watch:
+        """What is asked of a monitor."""
+        return replace(kept.watched or Watch(), **self._typed)
 
-    def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        if self.max_mcdp is not None:
-            as_fraction(self.max_mcdp, "--max-mcdp")
-        as_probability(self.confidence, "--confidence")
-        as_probability(self.alarm_rate, "--alarm-rate")
-        as_count(self.disclosure_limit, "--disclosure-limit")
-
-    @property
-    def of_people(self) -> dict[str, Any]:
-        """Who is compared and how sure intervals are, as the library takes it."""
-        return {
-            "epsilon": self.epsilon,
-            "criterion": self.criterion,
-            "compare": self.compare,
-            "min_group_size": self.disclosure_limit,
-            "confidence": self.confidence,
-        }
-
-    @property
-    def of_series(self) -> dict[str, Any]:
-        """The same with the bound."""
-        return {**self.of_people, "max_mcdp": self.max_mcdp, "alarm_rate": self.alarm_rate}
-
-    @property
-    def of_watch(self) -> dict[str, Any]:
-        """What was typed, as the library takes it."""
-        typed = {_LIBRARY_NAMES.get(name, name) for name in self.given}
-        return {name: value for name, value in self.of_series.items() if name in typed}
-
-    def filled(self, kept: Monitor) -> Asked:
-        """The same with what the monitor keeps in the place of what was not typed."""
-        own = {_OPTIONS.get(name, name): value for name, value in kept.watched.items()}
-        return replace(self, **{name: value for name, value in own.items() if name not in self.given})
-
-    def once(self, kept: Monitor) -> Asked:
+    def once(self, kept: Monitor) -> Watch:
         """The same for one command, which says where it asks for something else than the monitor keeps."""
-        for name, value in kept.watched.items():
-            typed = self.of_watch.get(name, value)
-            if typed != value:
-                note(
-                    f"{_typed(name)} {typed} is for this command only; the monitor keeps {value}, which "
-                    "monitor append changes"
-                )
-        return self.filled(kept)
+        watch = self.of(kept)
+        for name, before in self._changes(kept, watch):
+            note(
+                f"{_option(name)} {self._typed[name]} is for this command only; the monitor keeps {before}, "
+                "which monitor append changes"
+            )
+        return watch
 
     def keep(self, kept: Monitor) -> None:
         """Keep what was typed with the monitor, and say what that changes."""
-        changed = kept.watch(**self.of_watch) if self.given else {}
-        for name, before in changed.items():
-            note(f"{_typed(name)} is {self.of_watch[name]} from now on; it was {before}")
+        if not self._typed:
+            return
+        watch = self.of(kept)
+        changes = self._changes(kept, watch)
+        kept.watch(watch)
+        for name, before in changes:
+            note(f"{_option(name)} is {self._typed[name]} from now on; it was {before}")
+
+    def _changes(self, kept: Monitor, watch: Watch) -> list[tuple[str, object]]:
+        """The fields in which a watch differs from what the monitor keeps, and what it keeps."""
+        before = kept.watched
+        values = {} if before is None else asdict(before)
+        return [
+            (name, value)
+            for name, value in values.items()
+            if value is not None and value != getattr(watch, name)
+        ]
 
 
-def _typed(name: str) -> str:
-    """An option as it is typed, given its name in the library."""
-    return f"--{_OPTIONS.get(name, name).replace('_', '-')}"
+def _option(field: str) -> str:
+    return f"--{field.replace('_', '-')}"
 
 
 def batch_rows(table: Table, columns: ScoreColumns, policy: MissingPolicy) -> Table:
@@ -179,22 +154,21 @@ def batch_rows(table: Table, columns: ScoreColumns, policy: MissingPolicy) -> Ta
         missing = replace(missing, scores=counted.scores, labels=counted.labels)
     for sentence in missing.sentences:
         note(f"{table.name}: {sentence}")
-    asked: dict[str, Any] = {"groups": policy.groups, "missing": policy.rows, "texts": policy.texts}
-    return without_missing(table, columns, unknown=str(NO_GROUP), **asked)
+    return without_missing(
+        table, columns, groups=policy.groups, missing=policy.rows, texts=policy.texts, unknown=str(NO_GROUP)
+    )
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the fields of `Asked` as options, in the place of its parameter `asked`."""
-    annotations = get_type_hints(Asked, include_extras=True)
+    """Give a command the fields of `Watch` as options, in the place of its parameter `asked`."""
     options = [
         Parameter(
             field.name,
             Parameter.KEYWORD_ONLY,
             default=None,
-            annotation=_unless_kept(annotations[field.name], field.default),
+            annotation=_unless_kept(_WATCH_OPTIONS[field.name], field.default),
         )
-        for field in fields(Asked)
-        if field.name != "given"
+        for field in fields(Watch)
     ]
     own = signature(command, eval_str=True)
     parameters = []
@@ -204,8 +178,8 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def with_options(**given: Any) -> None:
         values = {option.name: given.pop(option.name) for option in options}
-        typed = {name: value for name, value in values.items() if value is not None}
-        command(asked=Asked(**typed, given=frozenset(typed)), **given)
+        asked = TypedWatch({name: value for name, value in values.items() if value is not None})
+        command(asked=asked, **given)
 
     with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -267,7 +241,7 @@ def append(
     encoding: EncodingOption = None,
     decimal: DecimalOption = None,
     sheet: SheetOption = None,
-    asked: Asked,
+    asked: TypedWatch,
     webhook: Annotated[
         str | None, typer.Option(help="Post an alarm at the newest period as JSON to this URL, once.")
     ] = None,
@@ -288,43 +262,54 @@ def append(
         as_count(keep, "--keep")
     if batch_id is not None and len(batches) > 1:
         raise typer.BadParameter("names one batch", param_hint="--id")
-    limits = None if score_range is None else parse_range(score_range, "--score-range")
-    kept = open_monitor(location, every=every, score_range=limits)
-    typed, asked = asked, asked.filled(kept)
-    hook = _hook(webhook, asked.max_mcdp)
-    check_labels(asked.criterion, label)
+    kept = open_monitor(location, every, score_range)
+    watch = asked.of(kept)
+    hook = _hook(webhook, watch.max_mcdp)
+    check_labels(watch.criterion, label)
     announce_remote(batches, allow_remote=allow_remote)
-    named: dict[str, Any] = {"score": score, "group": group, "label": label, "at": _parse_time(at)}
-    named |= {"allow_duplicate": allow_duplicate, "batch_id": batch_id}
-    reading: dict[str, Any] = {"encoding": encoding, "decimal": decimal, "sheet": sheet}
-    reading |= {"normalise_groups": normalise_groups, "allow_remote": allow_remote}
     policy = MissingPolicy.of(missing_groups, missing, missing_values or ())
     columns = ScoreColumns(score, as_group_columns(score, group), label)
-    counted = []
+    when, counted = _parse_time(at), []
     for batch in batches:
-        rows = batch_rows(open_table(batch, **reading), columns, policy)
-        if kept.append_file(rows, **named):
+        table = open_table(
+            batch,
+            encoding=encoding,
+            decimal=decimal,
+            sheet=sheet,
+            normalise_groups=normalise_groups,
+            allow_remote=allow_remote,
+        )
+        is_new = kept.append_file(
+            batch_rows(table, columns, policy),
+            score=score,
+            group=group,
+            label=label,
+            at=when,
+            batch_id=batch_id,
+            allow_duplicate=allow_duplicate,
+        )
+        if is_new:
             counted.append(batch)
         else:
             note(f"{batch} was counted before and is not counted again")
-    typed.keep(kept)
+    asked.keep(kept)
     if keep is not None:
         kept.prune(keep)
-    (newest,) = kept.series(**asked.of_series, last=1)
+    (newest,) = kept.series(watch, last=1)
     if json:
         print_json({"counted": counted, "newest": asdict(newest)})
     else:
-        print_line(_newest_line(newest, asked))
-    _end(kept, newest, asked, hook, counted=True)
+        print_line(_newest_line(newest, watch))
+    _end(kept, newest, watch, hook, counted=True)
 
 
-@app.command()
+@app.command("show")
 @asking
-def show(
+def show_series(
     *,
     location: LocationArgument,
     last: Annotated[int | None, typer.Option(help="Show so many of the newest periods.")] = None,
-    asked: Asked,
+    asked: TypedWatch,
     json: JsonOption = False,
 ) -> None:
     """Print MCDP over time and since the start, with intervals and alarms.
@@ -332,14 +317,14 @@ def show(
     Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for wrong usage or input.
     """
     kept = open_monitor(location)
-    asked = asked.once(kept)
-    series = _some(kept, kept.series(**asked.of_series, last=last))
-    whole = kept.since_start(**asked.of_people)
+    watch = asked.once(kept)
+    series = _some(kept, kept.series(watch, last=last))
+    whole = kept.since_start(watch)
     if json:
         print_json({"periods": [asdict(point) for point in series], "since_start": asdict(whole)})
     else:
-        _show(Console(), series, whole, asked, kept.every)
-    _end(kept, series[-1], asked)
+        _print_series(Console(), series, whole, watch, kept.every)
+    _end(kept, series[-1], watch)
 
 
 @app.command()
@@ -349,7 +334,7 @@ def report(
     location: LocationArgument,
     out: Annotated[Path, typer.Option(help="Where to write the page.")],
     title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
-    asked: Asked,
+    asked: TypedWatch,
     json: JsonOption = False,
     force: ForceOption = False,
 ) -> None:
@@ -361,14 +346,14 @@ def report(
 
     check_file(out, "--out", replace=force)
     kept = open_monitor(location)
-    asked = asked.once(kept)
-    (newest,) = _some(kept, kept.series(**asked.of_series, last=1))
-    write_monitor_page(out, kept, title=title, force=force, **asked.of_series)
+    watch = asked.once(kept)
+    (newest,) = _some(kept, kept.series(watch, last=1))
+    write_monitor_page(out, kept, watch, title=title, force=force)
     if json:
         print_json({"page": str(out), "newest": asdict(newest)})
     else:
         print_line(f"wrote {out}")
-    _end(kept, newest, asked)
+    _end(kept, newest, watch)
 
 
 @app.command()
@@ -387,7 +372,7 @@ def serve(
     name: Annotated[
         str | None, typer.Option(help="The label monitor of the metrics; the name of the folder by default.")
     ] = None,
-    asked: Asked,
+    asked: TypedWatch,
 ) -> None:
     """Serve the newest numbers as metrics for Prometheus at /metrics, until it is stopped."""
     from localparity.integrations.prometheus import MonitorMetrics
@@ -395,7 +380,7 @@ def serve(
     check_file(textfile, "--textfile")
     kept = open_monitor(location)
     asked.once(kept)
-    metrics = MonitorMetrics(kept, name=name, **asked.of_watch)
+    metrics = MonitorMetrics(kept, lambda: asked.of(kept), name=name)
     if textfile is not None:
         metrics.write(textfile)
         return
@@ -440,22 +425,22 @@ def _parse_time(at: str | None) -> datetime | None:
         raise ValueError(f"--at must be a time such as 2026-05-17T13:00, got {at!r}") from None
 
 
-def _newest_line(newest: PeriodResult, asked: Asked) -> str:
+def _newest_line(newest: PeriodResult, watch: Watch) -> str:
     """The newest period in a line."""
     rows = f"{newest.period}: {newest.rows:,} rows"
     if newest.interval is None:
         return f"{rows}, nothing to compare: {newest.missing}"
-    value = f"MCDP({asked.epsilon:g}) {about(newest.interval.estimate, newest)}"
-    return f"{rows}, {value}, {100 * asked.confidence:g}% interval {interval_text(newest.interval)}"
+    value = f"MCDP({watch.epsilon:g}) {about(newest.interval.estimate, newest)}"
+    return f"{rows}, {value}, {100 * watch.confidence:g}% interval {interval_text(newest.interval)}"
 
 
-def _show(
-    console: Console, series: list[PeriodResult], whole: WindowResult, asked: Asked, every: str
+def _print_series(
+    console: Console, series: list[PeriodResult], whole: WindowResult, watch: Watch, every: Every
 ) -> None:
-    table = RichTable(title=f"MCDP({asked.epsilon:g}) over time", title_justify="left")
+    table = RichTable(title=f"MCDP({watch.epsilon:g}) over time", title_justify="left")
     table.add_column("period")
-    interval = f"{100 * asked.confidence:g}% interval"
-    alarms = [] if asked.max_mcdp is None else ["alarm"]
+    interval = f"{100 * watch.confidence:g}% interval"
+    alarms = [] if watch.max_mcdp is None else ["alarm"]
     for name in ("rows", "MCDP", interval, "expected under parity", *alarms):
         table.add_column(name, justify="right")
     for point in series:
@@ -478,23 +463,23 @@ def _show(
 
 
 def _end(
-    kept: Monitor, newest: PeriodResult, asked: Asked, hook: Webhook | None = None, *, counted: bool = False
+    kept: Monitor, newest: PeriodResult, watch: Watch, hook: Webhook | None = None, *, counted: bool = False
 ) -> None:
     """Say whether there is an alarm at the newest period, and end with 1 if there is.
 
     Where a batch was counted, it is no error that there is nothing to compare yet.
     """
-    if asked.max_mcdp is None:
+    if watch.max_mcdp is None:
         return
     if newest.alarm is None:
         if newest.interval is None and not counted:
-            raise ValueError(quiet_sentence(newest, asked.max_mcdp))
-        note(f"no alarm: {quiet_sentence(newest, asked.max_mcdp)}")
+            raise ValueError(quiet_sentence(newest, watch.max_mcdp))
+        note(f"no alarm: {quiet_sentence(newest, watch.max_mcdp)}")
         return
-    note(f"alarm: {alarm_sentence(newest.alarm, kept.every, asked.max_mcdp)}")
+    note(f"alarm: {alarm_sentence(newest.alarm, kept.every, watch.max_mcdp)}")
     if hook is not None:
         try:
-            if hook.tell(kept, newest, asked.of_series):
+            if hook.tell(kept, newest, watch):
                 note(f"told {hook.host} of the alarm")
         except OSError as error:
             note(f"the webhook failed, and will be tried again with the next batch: {error}")

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
+from localparity._progress import drawn_bar
 from localparity._text import visible_lines
 from localparity.cli._commands import Commands, print_json
 from localparity.cli._options import check_folder, parse_numbers
-from localparity.paper._runner import BACKENDS, Progress, run_missing, stack_runs
+from localparity.paper._runner import BACKENDS, RunListener, as_tasks, run_missing
 from localparity.paper._runs import DATA_SET_NAMES, PRESET_NAMES, SEARCHES, TITLES, Run, grid
 from localparity.paper._store import Store
 
@@ -23,8 +23,6 @@ app = Commands(no_args_is_help=True, add_completion=False)
 
 StoreOption = Annotated[Path, typer.Option(help="The folder of finished runs.")]
 _STORE = Path("localparity-store")
-
-
 JsonOption = Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")]
 
 
@@ -78,18 +76,14 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
             temperatures=[] if temperatures is None else parse_numbers(temperatures, "--temperatures"),
         )
         check_folder(store, "--store")
+        together = _on_gpu(device) if stacked is None else stacked
         opened = Store(store)
         opened.check_version()
-        missing = opened.missing(runs)
-        together = _on_gpu(device) if stacked is None else stacked
         if dry_run:
-            _list_runs(missing, len(runs), together, json)
+            _list_runs(opened, runs, together, json)
             return
-        how = {"jobs": jobs, "backend": backend, "device": device, "stacked": together}
-        _run(opened, missing, quiet, **how)
-        there = len(runs) - len(missing)
-        found = {"trained": len(missing), "found": there, "store": str(opened.folder)}
-        _tell(json, found, [f"trained {len(missing)} runs, found {there}; all are in {opened.folder}"])
+        train = partial(run_missing, jobs=jobs, backend=backend, device=device, stacked=together)
+        _train(opened, runs, train, quiet, json)
 
     return command
 
@@ -98,22 +92,25 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _list_runs(missing: list[Run], wanted: int, stacked: bool, json: bool) -> None:
-    stacks = stack_runs(missing) if stacked else [[run] for run in missing]
-    titles = [[run.title for run in stack] for stack in stacks]
+def _list_runs(store: Store, runs: list[Run], stacked: bool, json: bool) -> None:
+    missing = store.missing(runs)
+    titles = [[run.title for run in stack] for stack in as_tasks(missing, stacked)]
     lines = ["; ".join(stack) for stack in titles]
-    lines.append(f"{len(missing)} of {wanted} runs would be trained; the others are in the store")
-    _tell(json, {"runs": titles, "wanted": wanted}, lines)
+    lines.append(f"{len(missing)} of {len(runs)} runs would be trained; the others are in the store")
+    _tell(json, {"runs": titles, "wanted": len(runs)}, lines)
 
 
-def _run(store: Store, missing: list[Run], quiet: bool, **how: Any) -> None:
+def _train(store: Store, runs: list[Run], train: Callable[..., int], quiet: bool, json: bool) -> None:
+    missing = store.missing(runs)
+    with sweep_progress(len(missing), shown=not quiet) as progress:
+        train(store, missing, progress=progress)
+    there = len(runs) - len(missing)
+    outcome = {"trained": len(missing), "found": there, "store": str(store.folder)}
+    _tell(json, outcome, [f"trained {len(missing)} runs, found {there}; all are in {store.folder}"])
 
-    with progress_bar(len(missing), shown=not quiet) as progress:
-        run_missing(store, missing, progress=progress, **how)
 
-
-def _tell(json: bool, found: dict[str, Any], lines: list[str]) -> None:
-    print_json(found) if json else typer.echo(visible_lines("\n".join(lines)))
+def _tell(json: bool, outcome: dict[str, Any], lines: list[str]) -> None:
+    print_json(outcome) if json else typer.echo(visible_lines("\n".join(lines)))
 
 
 def _on_gpu(device: str) -> bool:
@@ -167,37 +164,17 @@ for _name in DATA_SET_NAMES:
     )
 
 
-# The progress of a sweep: a bar with the time left, or a line for each run.
-
-
 @contextmanager
-def progress_bar(total: int, *, shown: bool) -> Iterator[Progress]:
-    """A bar on standard error with the time left, or a line for each run if that is no terminal."""
-    console = Console(stderr=True)
-    columns = [
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    ]
-    with Bar(
-        *columns,
-        TextColumn("{task.description}"),
-        console=console,
-        disable=not (shown and console.is_terminal),
-    ) as bar:
-        task = bar.add_task("", total=total)
-        count = 0
+def sweep_progress(total: int, *, shown: bool) -> Iterator[RunListener | None]:
+    """Show how a sweep goes: each run with its AP and MCDP(0); None unless shown."""
+    if not shown:
+        yield None
+        return
+    finished = count(1)
+    with drawn_bar("", total, lines=True) as advance:
 
-        def advance(run: Run, metrics: dict[str, float]) -> None:
-            nonlocal count
-            count += 1
-            text = (
-                f"{run.title}: AP {100 * metrics['test_ap']:.2f}, MCDP(0) {100 * metrics['test_mcdp_0']:.2f}"
-            )
-            bar.update(task, advance=1, description=text)
-            if shown and not console.is_terminal:
-                console.print(f"{count}/{total} {text}", soft_wrap=True, highlight=False)
+        def listen(run: Run, metrics: dict[str, float]) -> None:
+            numbers = f"AP {100 * metrics['test_ap']:.2f}, MCDP(0) {100 * metrics['test_mcdp_0']:.2f}"
+            advance(next(finished), f"{run.title}: {numbers}")
 
-        yield advance
+        yield listen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,33 +15,18 @@ from localparity._text import percent, visible
 from localparity.cli._commands import print_json
 from localparity.cli._options import (
     CriterionOption,
-    DropOption,
-    EncodingOption,
     EpsilonOption,
-    FeatureOption,
     ForceOption,
     GroupOption,
     PeopleArgument,
-    SheetOption,
     TargetOption,
-    TextOption,
-    WeightOption,
+    asking,
     check_folder,
 )
-from localparity.cli._tables import IntendedUseOption, RemoteOption, complete_card, read_training_table
-
-_KINDS = {
-    "network": "LocalParityClassifier",
-    "lightgbm": "LocalParityLGBMClassifier",
-    "xgboost": "LocalParityXGBClassifier",
-}
-
+from localparity.cli._tables import IntendedUseOption, PeopleOptions, complete_card, read_training_table
+from localparity.metrics._within import within_bound
 
 ModelOption = Annotated[Literal["network", "lightgbm", "xgboost"], typer.Option(help="The kind of model.")]
-MethodOption = Annotated[
-    str | None,
-    typer.Option(help="erm, advdebias, diffdp, fairmixup, dralign, diffabcc or diffmcdp (default)."),
-]
 MaxMcdpOption = Annotated[
     float | None, typer.Option(help="Find the most accurate model within this bound instead.")
 ]
@@ -50,87 +35,113 @@ ConfidenceOption = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class NetworkOptions:
+    """How a network is trained."""
+
+    method: Annotated[
+        str, typer.Option(help="erm, advdebias, diffdp, fairmixup, dralign, diffabcc or diffmcdp.")
+    ] = "diffmcdp"
+    preset: Annotated[str, typer.Option(help="paper or tuned.")] = "tuned"
+    steps: Annotated[int | None, typer.Option(help="The number of optimiser steps.")] = None
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingOptions:
+    """What every kind of model is trained for."""
+
+    strength: Annotated[float | None, typer.Option(help="The weight of the penalty.")] = None
+    max_mcdp: MaxMcdpOption = None
+    confidence: ConfidenceOption = None
+    epsilon: EpsilonOption = 0.0
+    criterion: CriterionOption = "demographic_parity"
+    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0
+
+
+@asking
 def train(
+    *,
     file: PeopleArgument,
     target: TargetOption,
     group: GroupOption,
     out: Annotated[Path, typer.Option(help="The folder that the model is written to.")],
     model: ModelOption = "network",
-    method: MethodOption = None,
-    strength: Annotated[float | None, typer.Option(help="The weight of the penalty.")] = None,
-    max_mcdp: MaxMcdpOption = None,
-    confidence: ConfidenceOption = None,
-    epsilon: EpsilonOption = 0.0,
-    criterion: CriterionOption = "demographic_parity",
-    preset: Annotated[str | None, typer.Option(help="paper or tuned (default).")] = None,
-    steps: Annotated[int | None, typer.Option(help="The number of optimiser steps.")] = None,
-    weight: WeightOption = None,
-    drop: DropOption = None,
-    feature: FeatureOption = None,
-    text: TextOption = None,
+    training: TrainingOptions,
+    network: NetworkOptions,
+    people: PeopleOptions,
     keep_group: Annotated[bool, typer.Option(help="Whether the groups are features too.")] = False,
     intended_use: IntendedUseOption = None,
-    device: Annotated[str | None, typer.Option(help="auto (default), cpu, cuda, ...")] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     force: ForceOption = False,
-    encoding: EncodingOption = None,
-    sheet: SheetOption = None,
-    allow_remote: RemoteOption = False,
 ) -> None:
     """Train a classifier on a file and write it to a folder.
 
     Exit codes: 0 when it is done, 1 when the bound of --max-mcdp was not met (the model is still
     written), 2 for wrong usage or input.
     """
-    of_networks = {"method": method, "preset": preset, "steps": steps, "device": device}
-    given = _given(model, **of_networks)
+    for field in fields(network):
+        if model != "network" and getattr(network, field.name) != field.default:
+            raise typer.BadParameter(f"--model {model} does not take it", param_hint=f"--{field.name}")
     check_folder(out, "--out", replace=force)
-    people = read_training_table(
-        file,
-        target,
-        group,
-        weight=weight,
-        drop=drop,
-        text=text,
-        feature=feature,
-        extra="train" if model == "network" else "boost",
-        keep_group=keep_group,
-        encoding=encoding,
-        sheet=sheet,
-        allow_remote=allow_remote,
+    features, classes, groups, weights = read_training_table(
+        file, target, group, people, extra="train" if model == "network" else "boost", keep_group=keep_group
     )
-    classifier = getattr(lp.models, _KINDS[model])(
-        strength=strength,
-        max_mcdp=max_mcdp,
-        confidence=confidence,
-        epsilon=epsilon,
-        criterion=criterion,
-        random_state=seed,
-        verbose=Console(stderr=True).is_terminal and not quiet,
-        **given,
-    )
-    features, classes, groups, weights = people
+    classifier = _classifier(model, training, network, verbose=Console(stderr=True).is_terminal and not quiet)
     classifier.fit(features, classes, sensitive_features=groups, sample_weight=weights)
     classifier.save(out, complete_card(classifier.card(), file, intended_use))
     if json:
-        print_json(_found(classifier, out))
+        print_json(_summary(classifier, out))
     else:
         _show(classifier, getattr(classifier, "method", model), out)
-    if max_mcdp is not None and not classifier.bound_met_:
+    if training.max_mcdp is not None and not classifier.bound_met_:
         raise typer.Exit(1)
 
 
-def _given(model: str, **of_networks: Any) -> dict[str, Any]:
-    """Return the options that are given, which only networks take."""
-    given = {name: value for name, value in of_networks.items() if value is not None}
-    if model != "network" and given:
-        raise typer.BadParameter(f"--model {model} does not take it", param_hint=f"--{next(iter(given))}")
-    return given
+def _classifier(model: str, options: TrainingOptions, network: NetworkOptions, *, verbose: bool) -> Any:
+    """Return the classifier that the options ask for."""
+    if model == "network":
+        return lp.models.LocalParityClassifier(
+            network.method,
+            options.strength,
+            preset=network.preset,
+            steps=network.steps,
+            device=network.device,
+            max_mcdp=options.max_mcdp,
+            confidence=options.confidence,
+            epsilon=options.epsilon,
+            criterion=options.criterion,
+            random_state=options.seed,
+            verbose=verbose,
+        )
+    trees = lp.models.LocalParityLGBMClassifier
+    return (trees if model == "lightgbm" else lp.models.LocalParityXGBClassifier)(
+        options.strength,
+        max_mcdp=options.max_mcdp,
+        confidence=options.confidence,
+        epsilon=options.epsilon,
+        criterion=options.criterion,
+        random_state=options.seed,
+        verbose=verbose,
+    )
 
 
-def _found(classifier: Any, out: Path) -> dict[str, Any]:
+def _trials(classifier: Any) -> list[dict[str, Any]]:
+    """Return how the strengths that were tried do, as JSON has it."""
+    return [
+        {
+            "strength": strength,
+            "average_precision": measured.average_precision,
+            "mcdp": measured.mcdp,
+            "at_most": measured.at_most,
+            "within_bound": within_bound(measured.at_most, classifier.max_mcdp),
+        }
+        for strength, measured in getattr(classifier, "trials_", {}).items()
+    ]
+
+
+def _summary(classifier: Any, out: Path) -> dict[str, Any]:
     """Return the strengths that were tried and the one that was taken, as JSON has them."""
     return {
         "model": str(out),
@@ -138,7 +149,7 @@ def _found(classifier: Any, out: Path) -> dict[str, Any]:
         "positive_class": str(classifier.classes_[1]),
         "strength": classifier.strength_,
         "bound_met": getattr(classifier, "bound_met_", None),
-        "trials": [asdict(trial) for trial in getattr(classifier, "trials_", [])],
+        "trials": _trials(classifier),
     }
 
 
@@ -154,9 +165,10 @@ def _show(classifier: Any, name: str, out: Path) -> None:
         shown: Any = RichTable(title=title, title_justify="left")
         for column in ("strength", "AP", "MCDP", *(["at most"] if sure else []), "within the bound"):
             shown.add_column(column, justify="right")
-        for trial in classifier.trials_:
-            numbers = [trial.average_precision, trial.mcdp, *([trial.bounded] if sure else [])]
-            shown.add_row(f"{trial.strength:g}", *map(percent, numbers), "yes" if trial.met else "no")
+        for trial in _trials(classifier):
+            numbers = [trial["average_precision"], trial["mcdp"], *([trial["at_most"]] if sure else [])]
+            within = "yes" if trial["within_bound"] else "no"
+            shown.add_row(f"{trial['strength']:g}", *map(percent, numbers), within)
         console.print(shown)
     console.print(
         f"{name} at strength {classifier.strength_:g}; scores are probabilities of class "

@@ -137,12 +137,12 @@ def _exposed(
     if not totals.size:
         return set()
     determined = np.diag(np.linalg.pinv(totals) @ totals) > 1.0 - 1e-9
-    found = {cell for cell, known in zip(unknown, determined.tolist(), strict=True) if known}
+    determined_cells = {cell for cell, known in zip(unknown, determined.tolist(), strict=True) if known}
     left_out = [hidden & set(line) for line in lines]
     # Cells that follow can be taken off a total: what is left of a line must be enough people without them.
-    few = [cells for cells in left_out if 0 < sum(people[cell] for cell in cells - found) < limit]
+    few = [cells for cells in left_out if 0 < sum(people[cell] for cell in cells - determined_cells) < limit]
     # A small cell may follow from others that follow first: of these too, more is hidden.
-    return (found if found & small else set()).union(*few)
+    return (determined_cells if determined_cells & small else set()).union(*few)
 
 
 def in_steps(atoms: Atoms, limit: int) -> Atoms:

@@ -143,48 +143,6 @@ def cells_of(scores: NDArray[Any], grid: Any, cells: NDArray[np.int32]) -> None:
 
 
 @compiled
-def count_rows(
-    scores: NDArray[Any],
-    keys: NDArray[Any],
-    grid: Any,
-    rows: IntArray,
-    lowest: FloatArray,
-    highest: FloatArray,
-) -> None:
-    """Add the rows of each cell (rows) and key (columns), and widen the cells to the scores."""
-    cells = np.empty(CHUNK, np.int32)
-    for start in range(0, scores.size, CHUNK):
-        part, part_keys = scores[start : start + CHUNK], keys[start : start + CHUNK]
-        cells_of(part, grid, cells)
-        for row in range(part.size):
-            cell, score = cells[row], part[row]
-            if cell < 0:
-                continue
-            rows[cell, part_keys[row]] += 1
-            lowest[cell] = min(lowest[cell], score)
-            highest[cell] = max(highest[cell], score)
-
-
-@compiled
-def count_at(
-    cells: IntArray,
-    scores: NDArray[Any],
-    keys: NDArray[Any],
-    rows: IntArray,
-    lowest: FloatArray,
-    highest: FloatArray,
-) -> None:
-    """The same, given the cell of each row."""
-    for row in range(scores.size):
-        cell, score = cells[row], scores[row]
-        rows[cell, keys[row]] += 1
-        if score < lowest[cell]:
-            lowest[cell] = score
-        if score > highest[cell]:
-            highest[cell] = score
-
-
-@compiled
 def add_units(weight: float, limbs: IntArray) -> None:
     """Add a weight to a sum, limb by limb, as `localparity.counts._weights` counts them."""
     bits: Any = np.float64(weight).view(np.int64)
@@ -201,26 +159,6 @@ def add_units(weight: float, limbs: IntArray) -> None:
     else:
         limbs[limb + 1] += above & _LIMB_MASK
         limbs[limb + 2] += above >> 32
-
-
-@compiled
-def add_weights(
-    scores: NDArray[Any],
-    keys: NDArray[Any],
-    weights: FloatArray,
-    grid: Any,
-    limbs: IntArray,
-) -> None:
-    """Add the weights and the squared weights of each cell and key."""
-    cells = np.empty(CHUNK, np.int32)
-    for start in range(0, scores.size, CHUNK):
-        part = scores[start : start + CHUNK]
-        cells_of(part, grid, cells)
-        for row in range(part.size):
-            if cells[row] >= 0:
-                sums, weight = limbs[cells[row], keys[start + row]], weights[start + row]
-                add_units(weight, sums[0])
-                add_units(weight * weight, sums[1])
 
 
 @compiled
@@ -382,7 +320,7 @@ def _spread(
 
 
 @compiled
-def sort_rows(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def sort_with(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Rows sorted by their scores, and what each of them carries; equal scores come in any order."""
     found, found_carried = np.empty(scores.size, scores.dtype), np.empty(scores.size, carried.dtype)
     sort_into(scores, carried, found, found_carried)

@@ -15,7 +15,7 @@ from localparity._scale import clip_to_range
 from localparity._types import BoolArray, FloatArray, Group, IntArray
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison, check_sizes
-from localparity.counts._kernels import add_weights_at, count_sorted, sort_into
+from localparity.counts._kernels import add_weights_at, count_sorted, find_at, sort_into
 from localparity.counts._weights import LIMBS, Units
 from localparity.predictions import Predictions
 
@@ -166,7 +166,25 @@ def places_of(scores: NDArray[Any]) -> tuple[IntArray, NDArray[Any], IntArray]:
 Key = tuple[Group, int | None]
 
 
-class Compared(NamedTuple):
+def group_codes(keys: Sequence[Key], comparison: Comparison) -> tuple[tuple[Group, ...], IntArray]:
+    """The groups and, for each label that is compared (rows), the place of each key's group among them.
+
+    A key of another label has the place -1.
+
+    Examples
+    --------
+    >>> group_codes([("a", 0), ("a", 1), ("b", 0), ("b", 1)], Comparison("equal_opportunity"))
+    (('a', 'b'), array([[-1,  0, -1,  1]]))
+    """
+    groups = tuple(dict.fromkeys(group for group, _ in keys))
+    place_of = {group: place for place, group in enumerate(groups)}
+    codes = [
+        [place_of[group] if label in (None, of) else -1 for group, of in keys] for label in comparison.labels
+    ]
+    return groups, np.array(codes)
+
+
+class ComparedKeys(NamedTuple):
     """The people under one label.
 
     Attributes
@@ -226,16 +244,14 @@ class KeyedRows:
         """The scores, codes and weights of the rows, of which there are none where all rows weigh 1."""
         return self.scores, self.codes, np.empty(0) if self.weights is None else self.weights
 
-    def strata(self, comparison: Comparison, in_all: IntArray) -> Iterator[Compared]:
-        """Who is compared, for each label, given the rows of each key; a group too small is an error."""
-        groups = tuple(dict.fromkeys(group for group, _ in self.keys))
-        per_group = len(self.keys) // len(groups)
-        for label in comparison.labels:
-            chosen = [label in (None, of) for _, of in self.keys]
-            group_of = np.where(chosen, np.arange(len(chosen)) // per_group, -1)
-            sizes = np.where(chosen, in_all, 0).reshape(-1, per_group).sum(axis=1)
+    def strata(self, comparison: Comparison) -> Iterator[ComparedKeys]:
+        """Who is compared, for each label; a group that is too small is an error."""
+        in_all = np.bincount(self.codes, minlength=len(self.keys))
+        groups, codes = group_codes(self.keys, comparison)
+        for label, group_of in zip(comparison.labels, codes, strict=True):
+            sizes = np.bincount(group_of + 1, in_all, minlength=len(groups) + 1)[1:].astype(np.int64)
             check_sizes(comparison, groups, sizes.tolist(), label)
-            yield Compared(label, group_of, sizes)
+            yield ComparedKeys(label, group_of, sizes)
 
     def by_score(self) -> KeyedRows:
         """The rows sorted by score; those of one score come in any order."""
@@ -251,9 +267,6 @@ class KeyedRows:
 
     def inside(self, cells: IntArray, opened: BoolArray) -> KeyedRows:
         """The rows in some cells, given the cell of each."""
-        # Imported here: numba is not loaded with the package.
-        from localparity.counts._kernels import find_at
-
         room = self.scores.size + 1
         weights = np.empty(0) if self.weights is None else self.weights
         found = (

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localparity._scale import clip_to_range
-from localparity._types import ArrayLike, Group, Groups, ScoreRange
+from localparity._types import ArrayLike, FloatArray, Group, Groups, IntArray, ScoreRange
 from localparity._validation import (
     NO_BLANKS,
     Blanks,
     InputError,
     as_whole_counts,
     check_indexes,
+    lacks_group,
     setting,
     sort_groups,
 )
@@ -345,8 +348,6 @@ def as_data(
             pos_label=pos_label,
             blanks=blanks,
         )
-    if isinstance(y_true, Predictions):
-        require_labels(comparison, y_true.labels)
     arrays = {
         "y_score": y_score,
         "sensitive_features": sensitive_features,
@@ -361,7 +362,25 @@ def as_data(
         raise InputError(
             f"is {score_range}, that of the {type(y_true).__name__} is {y_true.score_range}", "score_range"
         )
-    return y_true
+    return checked_data(y_true, comparison, unknown=blanks.kept)
+
+
+def checked_data(data: Data, comparison: Comparison, *, unknown: bool = False) -> Data:
+    """Predictions or counts that have what a comparison needs; people of unknown group only where allowed."""
+    if not isinstance(data, Data):
+        kind = type(data).__name__
+        raise InputError(
+            f"must be Predictions or ScoreCounts, got {kind}; make them with Predictions.from_arrays",
+            argument="data",
+        )
+    if isinstance(data, Predictions):
+        require_labels(comparison, data.labels)
+    if not unknown and any(map(lacks_group, data.groups)):
+        raise InputError(
+            "must not have rows of unknown group here; `audit` and `unknown_groups` take them",
+            argument="data",
+        )
+    return data
 
 
 def as_counts(data: Data) -> ScoreCounts:
@@ -378,3 +397,109 @@ def input_counts(
 ) -> ScoreCounts:
     """What a function was given, counted; options as in `as_data`."""
     return as_counts(as_data(comparison, y_true, y_score, sensitive_features, **options))
+
+
+# Scores replaced by their ranks, so that the width of a window is a share of people.
+
+
+_RANK_RESOLUTION = 4.0 * float(np.finfo(np.float64).eps)
+
+
+def ranked(counts: ScoreCounts) -> ScoreCounts:
+    """The same people, each with the (weighted) share of all of them whose score is at or below theirs.
+
+    Gaps between groups stay what they are at every score, and so does MCDP(0).
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores, sex = [100, 200, 900, 300], ["f", "f", "m", "m"]
+    >>> people = lp.Predictions.from_arrays(None, scores, sensitive_features=sex, score_range=(0, 1000))
+    >>> found = ranked(lp.ScoreCounts.from_predictions(people))
+    >>> {group: atoms.scores.tolist() for (group, _), atoms in found.atoms.items()}
+    {'f': [0.25, 0.5], 'm': [0.75, 1.0]}
+    """
+    if counts.cells is not None or counts.rank_error:
+        raise InputError(
+            f"{setting(scale='rank')} needs every score to be counted by itself, got counts on a grid of "
+            "cells or of a sketch; round the scores to fewer distinct ones"
+        )
+    everyone = Atoms.join(counts.atoms.values())
+    shares = everyone.shares_at_or_below(everyone.scores)
+
+    def ranks(scores: NDArray[np.floating]) -> FloatArray:
+        return shares[np.searchsorted(everyone.scores, scores)]
+
+    atoms = {key: replace(found, scores=ranks(found.scores)) for key, found in counts.atoms.items()}
+    clusters = counts.clusters
+    if clusters is not None:
+        clusters = replace(clusters, scores=ranks(clusters.scores))
+    return ScoreCounts(atoms, (0.0, 1.0), _RANK_RESOLUTION, clusters=clusters)
+
+
+# Copies: rows that are repeated as a whole, so that there are fewer people than rows.
+#
+# People may well be alike, above all where scores or features take few values: then a row occurs any number
+# of times. Where a table was joined or appended to itself, nearly every row occurs a multiple of the same
+# number of times, which is next to impossible otherwise.
+
+
+_LEAST_DISTINCT = 50
+_NEARLY_ALL = 0.95
+_MOST_COPIES = 1000
+
+
+def copies_in(times: IntArray) -> int:
+    """How many copies there are of nearly every row, given how often each distinct row occurs.
+
+    Of 50 rows that are alike by chance, 48 occur an even number of times with a probability of 1e-12.
+
+    Examples
+    --------
+    >>> copies_in(np.full(60, 5)), copies_in(np.full(60, 1)), copies_in(np.arange(60))
+    (5, 1, 1)
+    """
+    if times.size < _LEAST_DISTINCT:
+        return 1
+    distinct, number = np.unique(times, return_counts=True)
+    # Nearly all rows occur at least as often as there are copies.
+    most = int(np.quantile(times, 1.0 - _NEARLY_ALL, method="higher"))
+    for copies in range(min(most, _MOST_COPIES), 1, -1):
+        if number[distinct % copies == 0].sum() >= _NEARLY_ALL * times.size:
+            return copies
+    return 1
+
+
+def copies_of(counts: ScoreCounts) -> int:
+    """How many copies there are of nearly every row that was counted; 1 where clusters say whose each is.
+
+    Whole cells of scores show copies as single scores do; a sketch, which gives a score to many rows, does
+    not.
+    """
+    sketched = counts.rank_error > 0.0 and counts.cells is None
+    if sketched or counts.clusters is not None:
+        return 1
+    return copies_in(np.concatenate([atoms.rows for atoms in counts.atoms.values()]))
+
+
+def copies_sentence(copies: int) -> str:
+    """What copies mean for what is said of people."""
+    return (
+        f"Nearly every row occurs {copies} times, or a multiple of it: these look like copies, which are not "
+        "independent people"
+    )
+
+
+def warn_of_copies(copies: int, advice: str, *, stacklevel: int) -> None:
+    """Warn where there are several copies of nearly every row."""
+    if copies > 1:
+        warnings.warn(f"{copies_sentence(copies)}; {advice}", UserWarning, stacklevel=stacklevel + 1)
+
+
+def without_copies(counts: ScoreCounts, copies: int) -> ScoreCounts:
+    """Counts with one of so many copies of each row; weights are kept as they are."""
+    atoms = {
+        key: found if found.units is not None else Atoms.of_counts(found.scores, -(-found.rows // copies))
+        for key, found in counts.atoms.items()
+    }
+    return counts if copies == 1 else replace(counts, atoms=atoms)

@@ -7,7 +7,8 @@ units; a smaller one loses what lies below a unit. Engines count with the same f
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +22,36 @@ LIMBS = 5
 LIMB_BITS = 32
 UNIT_BITS = 96
 
+T = TypeVar("T")
+
 _MASK = np.int64(2**LIMB_BITS - 1)
 _WHOLE_LIMB = UNIT_BITS // LIMB_BITS
 
 
-def limb_scale(limb: int) -> float:
-    """What a number is multiplied with before its limb is cut off: the limb is then
-    ``floor(x) - floor(x / 2**32) * 2**32``, and for the topmost limb ``floor(x)``.
+def limbs_of(times: Callable[[float], T], floor: Callable[[T], T], minus: Callable[[T, T], T]) -> Iterator[T]:
+    """The limbs of a number that is not negative, the least significant first, in any language.
+
+    A number times ``2**(96 - 32 * limb)``, rounded down, has the limb at its end; what is above it is 2**32
+    times the same of the next limb.
+
+    Parameters
+    ----------
+    times : callable
+        The number times a power of two.
+    floor : callable
+        A product, rounded down.
+    minus : callable
+        What is left of a whole number without 2**32 times another one.
+
+    Examples
+    --------
+    >>> from math import floor
+    >>> list(limbs_of(lambda scale: 1.5 * scale, floor, lambda whole, above: whole - above * 2**32))
+    [0, 0, 2147483648, 1, 0]
     """
-    return 2.0 ** (UNIT_BITS - LIMB_BITS * limb)
+    whole = [floor(times(2.0 ** (UNIT_BITS - LIMB_BITS * limb))) for limb in range(LIMBS)]
+    yield from map(minus, whole[:-1], whole[1:])
+    yield whole[-1]
 
 
 def to_units(numbers: FloatArray) -> Units:
@@ -40,14 +62,10 @@ def to_units(numbers: FloatArray) -> Units:
     >>> to_units(np.array([1.0, 0.5]))[:, 0]
     array([0, 0, 0, 1, 0])
     """
-    units = np.empty((LIMBS, numbers.size), dtype=np.int64)
-    for limb in range(LIMBS):
-        scaled = numbers * limb_scale(limb)
-        cut = np.floor(scaled)
-        if limb < LIMBS - 1:
-            cut -= np.floor(scaled / 2.0**LIMB_BITS) * 2.0**LIMB_BITS
-        units[limb] = cut
-    return units
+    limbs: Iterator[FloatArray] = limbs_of(
+        lambda scale: numbers * scale, np.floor, lambda whole, above: whole - above * 2.0**LIMB_BITS
+    )
+    return np.array(list(limbs)).astype(np.int64)
 
 
 def units_of_rows(rows: IntArray) -> Units:

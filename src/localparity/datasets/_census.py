@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from localparity._types import ArrayLike, FloatArray, IntArray, Seed
-from localparity._validation import as_choice, as_count, as_epsilon, as_numbers, as_rng, require
+from localparity._validation import InputError, as_choice, as_count, as_epsilon, as_numbers, as_rng, require
 from localparity.metrics import GapCurve
 
 _SHARE_OF_MEN = 0.55
@@ -85,19 +85,7 @@ def make_census(n_samples: int = 20_000, *, random_state: Seed = None, as_frame:
 
 
 def census_cdf(group: str, threshold: ArrayLike) -> FloatArray:
-    """Return the true share of a census group with a score at or below a threshold.
-
-    Parameters
-    ----------
-    group : str
-        "Female" or "Male".
-    threshold : array-like
-        Thresholds in [0, 1].
-
-    Returns
-    -------
-    ndarray
-        A fraction in [0, 1] for each threshold.
+    """Return the true share of a census group ("Female" or "Male") with a score at or below each threshold.
 
     Examples
     --------
@@ -145,25 +133,14 @@ def census_mcdp(epsilon: float = 0.0) -> float:
 
 
 def census_probabilities(data: Any) -> tuple[FloatArray, FloatArray]:
-    """Return the true probabilities of a high income and of each group, given the features of people.
+    """Return the true P(target = 1 | x) of people, and P(group | x) of shape (n_samples, 2), Female first.
 
     They are what the best possible models of the class and of the group would predict.
 
-    Parameters
-    ----------
-    data : data frame or mapping of columns
-        The features, as `make_census` returns them.
-
-    Returns
-    -------
-    tuple of ndarray
-        P(target = 1 | x) of each person, and P(group | x) of shape (n_samples, 2), for Female first.
-
     Examples
     --------
-    >>> import localparity as lp
-    >>> census = lp.datasets.make_census(100_000, random_state=0)
-    >>> income, sex = lp.datasets.census_probabilities(census.data)
+    >>> census = make_census(100_000, random_state=0)
+    >>> income, sex = census_probabilities(census.data)
     >>> print(f"{income.mean():.2f} {census.target.mean():.2f}")
     0.29 0.29
     >>> print(f"{sex[:, 0].mean():.2f} {(census.sensitive_features == 'Female').mean():.2f}")
@@ -175,7 +152,9 @@ def census_probabilities(data: Any) -> tuple[FloatArray, FloatArray]:
     named = np.asarray(data["occupation"])
     wrong = np.flatnonzero(~np.isin(named, _OCCUPATIONS))
     if wrong.size:
-        raise ValueError(f"occupation must be one of {', '.join(_OCCUPATIONS)}, got {named[wrong[0]]!r}")
+        raise InputError(
+            f"must be one of {', '.join(_OCCUPATIONS)}, got {named[wrong[0]]!r}", argument="occupation"
+        )
     occupation = np.searchsorted(_OCCUPATIONS, named)
     return _chance(_index(education, hours, occupation), age), _groups_given(hours, occupation)
 

@@ -67,6 +67,6 @@ def _download(file: RemoteFile) -> bytes:
 
 
 def _check(content: bytes, file: RemoteFile, source: str, remedy: str) -> None:
-    found = sha256_of(content)
-    if found != file.sha256:
-        raise OSError(f"{source} must have sha256 {file.sha256} to be {file.name}, got {found}; {remedy}")
+    digest = sha256_of(content)
+    if digest != file.sha256:
+        raise OSError(f"{source} must have sha256 {file.sha256} to be {file.name}, got {digest}; {remedy}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -20,24 +21,17 @@ from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES
 from localparity.counts._weights import LIMBS
 from localparity.engines import _duckdb_stream as _streamed
-from localparity.engines._duckdb_stream import (
-    HeldRows,
-    InvalidRowError,
-    RowStream,
-    StreamCounts,
-    group_counts,
-    nobody,
-)
-from localparity.engines._source import (
+from localparity.engines._duckdb_stream import HeldRows, InvalidRowError, RowStream, StreamCounts
+from localparity.engines._table import Counted, ScoreColumns, SqlScores
+from localparity.engines.protocol import (
     LEVEL,
     CellSelection,
+    CellTable,
     CountOptions,
-    GroupCounts,
     count_source,
     likely_cells,
     rows_changed,
 )
-from localparity.engines._table import ScoreColumns, SqlScores
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
 if TYPE_CHECKING:
@@ -147,66 +141,84 @@ class DuckDBScores(SqlScores):
         self._stream: RowStream | None = None
         self._first: HeldRows | None = None
         self._likely_rows: StreamCounts | None = None
-        self._latest: tuple[int, list[GroupCounts]] | None = None
+        self._latest: tuple[int, CellTable] | None = None
         self._held: HeldRows | None = None
+        self._all: ScoreCounts | None = None
 
-    def count_cells(self, level: int, within: CellSelection | None = None) -> list[GroupCounts]:
-        """Count the rows by the cells of a grid, or by their scores where these are few."""
+    def count_cells(self, level: int, within: CellSelection | None = None) -> CellTable:
+        """Count the rows by the cells of a grid."""
         if within is None:
-            counted = self._check_groups(self._count_all(level))
+            table = self._count_all(level)
         elif (held := self._hold(within)) is not None:
-            return held.count_cells(level, within)
+            return self._with_keys(held.count_cells(level, within))
         else:
-            counted = super().count_cells(level, within)
-        self._latest = level, counted
-        return counted
+            table = super().count_cells(level, within)
+        self._latest = level, table
+        return table
 
-    def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
+    def count_scores(self, within: CellSelection | None = None) -> ScoreCounts:
         """Count the rows by their scores."""
-        held = self._held if within is None else self._hold(within)
-        return super().count_scores(within) if held is None else held.count_scores()
+        if within is None:
+            return super().count_scores() if self._held is None else self._count_held()
+        held = self._hold(within)
+        return super().count_scores(within) if held is None else self._counts_of_held(held)
 
     def estimate_distinct(self) -> int:
         """Estimate the number of distinct scores, summed over groups and labels."""
         if self._held is not None:
-            return sum(counted.at.size for counted in self._held.count_scores())
+            return sum(atoms.scores.size for atoms in self._count_held().atoms.values())
         if self._first is not None:
             at_least = self._first.fewest_distinct()
             if at_least > self._options.max_scores:
                 return at_least
-        hashed = ", ".join(["s", *self._keys])
+        hashed = ", ".join(["s", *self._short_keys])
         query = f"SELECT approx_count_distinct(hash({hashed})) AS n FROM ({self._rows()})"
         return int(self._table.fetch(query)["n"][0])
 
-    def _count_all(self, level: int) -> list[GroupCounts]:
+    def _count_held(self) -> ScoreCounts:
+        """The counts of all rows, which are held."""
+        if self._all is None:
+            assert self._held is not None
+            self._all = self._counts_of_held(self._held)
+        return self._all
+
+    def _counts_of_held(self, held: HeldRows) -> ScoreCounts:
+        atoms, keys = held.count_scores(), self._keys or []
+        return ScoreCounts({key: atoms[key] for key in keys}, self.score_range, self.resolution)
+
+    def _count_all(self, level: int) -> CellTable:
         """Count all rows; the groups are those of the first rows, until a row of another one streams by."""
         for limit in (f"LIMIT {2 * MOST_GROUPS}", ""):
             self._stream = self._stream_of(self._groups(limit), level)
             if self._stream is None:
                 return super().count_cells(level)
             try:
-                counted = self._count_stream(self._stream)
+                table = self._count_stream(self._stream)
             except InvalidRowError:
                 continue
-            weightless = self._stream.weightless - {each.key for each in counted}
-            return counted + [nobody(key) for key in self._stream.keys if key in weightless]
+            rows = dict(zip(table.keys, table.rows.sum(axis=0).tolist(), strict=True))
+            keys = [key for key in table.keys if rows[key] or key in self._stream.weightless]
+            self._note_groups(keys, {group for group, label in keys if rows[group, label]})
+            return self._with_keys(table)
         raise self._changed()
 
-    def _count_stream(self, stream: RowStream) -> list[GroupCounts]:
-        """Count the rows of a stream: by their scores where these are few, else by cells."""
-        most, level = self._options.max_scores, stream.level
+    def _with_keys(self, table: CellTable) -> CellTable:
+        """A table of a stream, whose groups need not all occur, with the groups and labels that do."""
+        keys = self._keys or []
+        places = [table.keys.index(key) for key in keys]
+        return replace(table, keys=keys, entries=np.ascontiguousarray(table.entries[:, places]))
+
+    def _count_stream(self, stream: RowStream) -> CellTable:
+        """Count the rows of a stream by cells; few rows are held from then on."""
+        level = stream.level
         self._first, counts = stream.count(
-            min(5 * most // 4, _MOST_FIRST), lambda first: self._likely(first, level)
+            min(5 * self._options.max_scores // 4, _MOST_FIRST), lambda first: self._likely(first, level)
         )
-        everything = np.arange(2**level + 1)
-        if counts is not None:
-            self._likely_rows = counts
-            return group_counts(counts.cells, everything)
-        self._held = self._first
-        counted = self._first.count_scores()
-        if sum(each.at.size for each in counted) <= most:
-            return counted
-        return self._first.count_cells(level, CellSelection(level, everything))
+        if counts is None:
+            self._held = self._first
+            return self._first.count_cells(level, CellSelection(level, np.arange(2**level + 1)))
+        self._likely_rows = counts
+        return counts.table.occupied()
 
     def _likely(self, first: HeldRows, level: int) -> BoolArray:
         """The cells whose rows are likely to be asked for, going by the first rows; none if they are many."""
@@ -218,20 +230,20 @@ class DuckDBScores(SqlScores):
     def _hold(self, within: CellSelection) -> HeldRows | None:
         """The rows in some cells, held in memory from now on; None where they are too many."""
         if self._held is not None:
-            self._held = self._held.within(within)
+            self._held, self._all = self._held.within(within), None
             return self._held
         likely, self._likely_rows = self._likely_rows, None
         if self._stream is None or self._latest is None or self._latest[0] != within.level:
             return None
-        inside = [(each, np.isin(each.at, within.numbers)) for each in self._latest[1]]
-        rows = sum(int(each.rows[kept].sum()) for each, kept in inside)
+        table = self._latest[1]
+        inside = table.at(np.isin(table.numbers, within.numbers))
+        rows = int(inside.rows.sum())
         if rows > _streamed.MOST_HELD:
             return None
         if likely is not None and likely.chosen[within.numbers].all():
             self._held = likely.held.within(within)
         else:
-            lowest = min(each.lowest[kept].min(initial=np.inf) for each, kept in inside)
-            highest = max(each.highest[kept].max(initial=-np.inf) for each, kept in inside)
+            lowest, highest = inside.lowest.min(initial=np.inf), inside.highest.max(initial=-np.inf)
             self._held = self._stream.find(within, self._between(lowest, highest))
         if self._held.size != rows:
             raise self._changed()
@@ -306,11 +318,11 @@ class DuckDBScores(SqlScores):
     def _rows(self) -> str:
         return f"SELECT {', '.join(self._selected())} FROM {self._table.rows}"
 
-    def _count(self, place: str, within: CellSelection | None) -> list[GroupCounts]:
+    def _count(self, place: str, within: CellSelection | None) -> Counted:
         aggregates, where = self._aggregates(), ""
         if within is not None:
             where = f"WHERE {self._cell(within.level)} IN ({', '.join(map(str, within.numbers.tolist()))})"
-        keys = ", ".join(["valid", *self._keys])
+        keys = ", ".join(["valid", *self._short_keys])
         counted = ", ".join(f"{expression} AS {name}" for name, expression in aggregates.items())
         lists = ", ".join(
             f"coalesce(list({name} ORDER BY place) FILTER (n > 0), []) AS {name}"
@@ -327,14 +339,13 @@ class DuckDBScores(SqlScores):
             )
 
         found = self._fetch_valid(query) if within is None else self._table.fetch(query())
-        counts = [
-            self._group_counts(
-                [found[name][row] for name in self._keys],
-                {name: np.asarray(found[name][row]) for name in ("place", *aggregates)},
-            )
-            for row in range(found["valid"].size)
-        ]
-        return self._check_groups(counts) if within is None else counts
+        by_row = list(zip(*(found[name] for name in self._short_keys), strict=True))
+        columns = {
+            name: np.concatenate([np.empty(0, int), *map(np.asarray, found[name])])
+            for name in ("place", *aggregates)
+        }
+        codes = np.repeat(np.arange(len(by_row)), [len(places) for places in found["place"]])
+        return Counted([self._key(*key) for key in by_row], codes, columns)
 
     def _fetch_valid(self, query: Callable[[], str]) -> dict[str, NDArray[Any]]:
         """The result of a query that says which rows are valid, which all must be, however they are read."""

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from localparity._io._arrow import Batch
 from localparity._scale import clip_to_range, representable_range
-from localparity._types import BoolArray, IntArray, ScoreRange
+from localparity._types import BoolArray, ScoreRange
 from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, as_jobs
-from localparity.counts._cells import CellCounts
+from localparity.counts._atoms import Atoms
 from localparity.counts._coarsen import cell_numbers
 from localparity.counts._rows import Key, KeyedRows
-from localparity.counts._weights import carry
-from localparity.engines._source import CellSelection, GroupCounts
+from localparity.engines.protocol import CellSelection, CellTable
 
 # Rows in memory, counted in the cells of a grid or by their scores, as often as asked.
 
@@ -90,33 +89,28 @@ class HeldRows:
             marked[bits * _ODD >> np.uint64(64 - _HASH_BITS)] = True
         return int(np.count_nonzero(marked))
 
-    def count_cells(self, level: int, within: CellSelection) -> list[GroupCounts]:
+    def count_cells(self, level: int, within: CellSelection) -> CellTable:
         """Count the rows, all of which lie in some cells, by the finer cells of another grid."""
         place_of, steps = _places(within), level - within.level
 
-        def count(parts: list[KeyedRows]) -> CellCounts:
-            counts = CellCounts.empty(self.keys, within.numbers.size << steps, weighted=self.weighted)
+        def count(parts: list[KeyedRows]) -> CellTable:
+            table = CellTable.empty(self.keys, within.numbers.size << steps, weighted=self.weighted)
             for part in parts:
                 finer = cell_numbers(part.scores, *_numbering(level, self.score_range))
                 places = place_of(-(-finer >> steps)) << steps
-                counts.add_at(places + (finer - 1 & (1 << steps) - 1), part)
-            return counts
+                table.add_at(places + (finer - 1 & (1 << steps) - 1), part)
+            return table
 
         first, *others = self._in_threads(count)
         for other in others:
             first.merge(other)
-        counts = first.at(np.flatnonzero(first.lowest <= first.highest))
-        return group_counts(counts, cell_numbers(counts.lowest, level, self.score_range))
+        table = first.occupied()
+        return replace(table, numbers=cell_numbers(table.lowest, level, self.score_range))
 
-    def count_scores(self) -> list[GroupCounts]:
-        """Count the rows by their scores."""
-        if not self.parts:
-            return []
-        return [
-            GroupCounts(key, atoms.scores, atoms.rows, atoms.scores, atoms.scores, atoms.units)
-            for key, atoms in KeyedRows.join(self.parts).atoms().items()
-            if atoms.size
-        ]
+    def count_scores(self) -> dict[Key, Atoms]:
+        """The scores of each group and label."""
+        parts = self.parts or [KeyedRows(np.empty(0), np.empty(0, dtype=np.uint8), self.keys)]
+        return KeyedRows.join(parts).atoms()
 
 
 def placing(cells: CellSelection, score_range: ScoreRange) -> Callable[[NDArray[Any]], NDArray[Any]]:
@@ -151,27 +145,6 @@ def _places(cells: CellSelection) -> Callable[[NDArray[Any]], NDArray[Any]]:
     return search
 
 
-def group_counts(cells: CellCounts, numbers: IntArray) -> list[GroupCounts]:
-    """The counts in cells, given the number of each, for each group and label that has rows."""
-    found = []
-    for place, key in enumerate(cells.keys):
-        at = np.flatnonzero(cells.rows[:, place])
-        if not at.size:
-            continue
-        units = None
-        if cells.limbs is not None:
-            units = carry(np.ascontiguousarray(cells.limbs[at, place].transpose(1, 2, 0)))
-        lowest, highest = cells.lowest[at] + 0.0, cells.highest[at] + 0.0
-        found.append(GroupCounts(key, numbers[at], cells.rows[at, place], lowest, highest, units))
-    return found
-
-
-def nobody(key: Key) -> GroupCounts:
-    """The counts of a group and label all of whose rows have weight 0."""
-    nothing = np.empty(0)
-    return GroupCounts(key, nothing, nothing.astype(np.int64), nothing, nothing)
-
-
 def count_threads() -> int:
     """How many threads count rows."""
     return min(as_jobs(-1), _MOST_THREADS)
@@ -188,7 +161,7 @@ class InvalidRowError(Exception):
 class StreamCounts(NamedTuple):
     """What one reading of a stream found: all rows in cells, and the rows of some cells, those chosen."""
 
-    cells: CellCounts
+    table: CellTable
     chosen: BoolArray
     held: HeldRows
 
@@ -234,7 +207,7 @@ class RowStream:
                 return first, None
             chosen = likely(first)
             cells = [
-                CellCounts.empty(self.keys, chosen.size, weighted=first.weighted)
+                CellTable.empty(self.keys, chosen.size, weighted=first.weighted)
                 for _ in range(count_threads())
             ]
             room = MOST_HELD // len(cells) if chosen.any() else 0
@@ -338,7 +311,7 @@ class _Sink:
         find_cells: Callable[[NDArray[Any]], NDArray[Any]],
         chosen: BoolArray,
         room: int,
-        cells: CellCounts | None = None,
+        cells: CellTable | None = None,
     ) -> None:
         self.cells = cells
         self.held: list[KeyedRows] = []

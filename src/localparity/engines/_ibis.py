@@ -31,17 +31,16 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES
-from localparity.counts._weights import LIMB_BITS, LIMBS, limb_scale
-from localparity.engines._duckdb_stream import nobody
-from localparity.engines._source import (
+from localparity.counts._weights import LIMB_BITS, limbs_of
+from localparity.engines._table import Counted, ScoreColumns, TableScores
+from localparity.engines.protocol import (
     LEVEL,
     CellSelection,
+    CellTable,
     CountOptions,
-    GroupCounts,
     count_source,
     rows_changed,
 )
-from localparity.engines._table import ScoreColumns, TableScores
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
 if TYPE_CHECKING:
@@ -157,17 +156,17 @@ class IbisScores(TableScores):
         self._rows = given.mutate(valid=self._valid(given))
         self._people: dict[Any, int] | None = None
 
-    def count_cells(self, level: int, within: CellSelection | None = None) -> list[GroupCounts]:
+    def count_cells(self, level: int, within: CellSelection | None = None) -> CellTable:
         """Count the rows by the cells of a grid."""
-        return self._count(lambda score: self._cell(score, level), within)
+        return self._table_of(self._count(lambda score: self._cell(score, level), within))
 
-    def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
+    def count_scores(self, within: CellSelection | None = None) -> ScoreCounts:
         """Count the rows by their scores."""
-        return self._count(lambda score: score, within)
+        return self._counts_of(self._count(lambda score: score, within))
 
     def estimate_distinct(self) -> int:
         """The number of distinct scores, summed over groups and labels, up to one more than are counted."""
-        distinct = self._counted_rows().select("s", *self._keys).distinct().limit(self._most + 1)
+        distinct = self._counted_rows().select("s", *self._short_keys).distinct().limit(self._most + 1)
         return int(self._fetch(distinct.aggregate(n=distinct.count()))["n"][0].as_py())
 
     def _selected(self) -> dict[str, Any]:
@@ -234,18 +233,25 @@ class IbisScores(TableScores):
         """The rows that weigh anything."""
         return self._rows.filter(self._rows.w > 0.0) if self.columns.weight else self._rows
 
-    def _count(self, place: Callable[[Any], Any], within: CellSelection | None) -> list[GroupCounts]:
+    def _count(self, place: Callable[[Any], Any], within: CellSelection | None) -> Counted:
         """Count the rows by an expression of the score."""
         if self._people is None:
             self._people = self._check_rows()
+            self._note_groups(
+                list(self._people), {group for (group, _), rows in self._people.items() if rows}
+            )
         parts = [self._counted_rows()]
         if within is not None:
             cell = self._cell(parts[0].s, within.level)
             parts = [parts[0].filter(cell.isin(numbers)) for numbers in _lists(within.numbers)]
         arrow = require("pyarrow", extra="warehouse")
         found = arrow.concat_tables(page for part in parts for page in self._pages(part, place))
-        counts = self._counts_of(found) if found.num_rows else []
-        return counts if within is not None else self._check_groups(self._with_nobody(counts))
+        counted = self._checked(self._counted(found), within)
+        if within is None:
+            rows = np.bincount(counted.codes, counted.columns["n"], minlength=len(counted.keys))
+            if rows.tolist() != [self._people.get(key, 0) for key in counted.keys]:
+                raise rows_changed()
+        return counted
 
     def _pages(self, rows: Any, place: Callable[[Any], Any]) -> Iterator[Any]:
         """The counts of rows by group, label and place."""
@@ -261,7 +267,7 @@ class IbisScores(TableScores):
 
     def _page(self, rows: Any, place: Any) -> Any:
         """The query for the first page of counts."""
-        counted = rows.group_by(*self._keys, place=place).aggregate(**self._aggregates(rows))
+        counted = rows.group_by(*self._short_keys, place=place).aggregate(**self._aggregates(rows))
         return counted.order_by("place").limit(MOST_ROWS)
 
     def _aggregates(self, rows: Any) -> dict[str, Any]:
@@ -273,14 +279,10 @@ class IbisScores(TableScores):
 
     def _limb_sums(self, prefix: str, number: Any) -> dict[str, Any]:
         """The sums of a number's limbs, which are whole numbers and add up the same in any order."""
-        base, sums = 2.0**LIMB_BITS, {}
-        for limb in range(LIMBS):
-            scaled = number * limb_scale(limb)
-            cut = self._floor(scaled)
-            if limb < LIMBS - 1:
-                cut -= self._floor(scaled / base) * base
-            sums[f"{prefix}{limb}"] = cut.cast("int64").sum()
-        return sums
+        cuts = limbs_of(
+            lambda scale: number * scale, self._floor, lambda whole, above: whole - above * 2.0**LIMB_BITS
+        )
+        return {f"{prefix}{limb}": cut.cast("int64").sum() for limb, cut in enumerate(cuts)}
 
     def _floor(self, number: Any) -> Any:
         """The largest whole number, as a double, that is not above a double: Ibis' own has 64 bits."""
@@ -291,7 +293,9 @@ class IbisScores(TableScores):
         """How many rows that weigh anything each group and label has, where all rows are valid."""
         rows = self._rows
         weighing = (rows.w > 0.0).sum() if self.columns.weight else rows.count()
-        keyed = rows.group_by(*self._keys).aggregate(n=weighing, rows=rows.count(), valid=rows.valid.sum())
+        keyed = rows.group_by(*self._short_keys).aggregate(
+            n=weighing, rows=rows.count(), valid=rows.valid.sum()
+        )
         found = self._fetch(keyed.limit(2 * MOST_GROUPS + 1)).to_pylist()
         if not found:
             raise ValueError("the table has no rows")
@@ -302,18 +306,10 @@ class IbisScores(TableScores):
             if lacking:
                 total = sum(each["rows"] for each in found)
                 raise InputError(f"has no value in {lacking:,} of {total:,} rows", column=name)
-        people = {self._key(*(each[name] for name in self._keys)): int(each["n"]) for each in found}
+        people = {self._key(*(each[name] for name in self._short_keys)): int(each["n"]) for each in found}
         names = " and ".join(map(repr, self.columns.group))
         check_group_count(len({group for group, _ in people}), f"column {names}")
         return people
-
-    def _with_nobody(self, counts: list[GroupCounts]) -> list[GroupCounts]:
-        """The counts of all rows, with the groups and labels of which no row weighs anything."""
-        assert self._people is not None
-        counted = {each.key: int(each.rows.sum()) for each in counts}
-        if counted != {key: rows for key, rows in self._people.items() if rows}:
-            raise rows_changed()
-        return counts + [nobody(key) for key, rows in self._people.items() if not rows]
 
     def _not_a_number(self, name: str, row: int | None) -> ValueError:
         short = next(short for short, column in self.columns.numbers.items() if column == name)

@@ -13,8 +13,8 @@ from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import InputError, as_score_range, require, unknown_name
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES
-from localparity.engines._source import LEVEL, CellSelection, CountOptions, GroupCounts, count_source
-from localparity.engines._table import ScoreColumns, SqlScores
+from localparity.engines._table import Counted, ScoreColumns, SqlScores
+from localparity.engines.protocol import LEVEL, CellSelection, CountOptions, count_source
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class SparkScores(SqlScores):
 
     def estimate_distinct(self) -> int:
         """Estimate the number of distinct scores, summed over groups and labels."""
-        hashed = self._functions.xxhash64("s", *self._keys)
+        hashed = self._functions.xxhash64("s", *self._short_keys)
         counted = self._rows.agg(self._functions.approx_count_distinct(hashed, 0.02).alias("n"))
         return int(self._fetch(counted)["n"][0].as_py())
 
@@ -111,7 +111,7 @@ class SparkScores(SqlScores):
             rows = rows.where(expr(self._cell(within.level)).isin(within.numbers.tolist()))
         aggregates = [expr(expression).alias(name) for name, expression in self._aggregates().items()]
         where = expr(f"CASE WHEN valid THEN {place} END").alias("place")
-        return rows.groupBy("valid", *self._keys, where).agg(*aggregates)
+        return rows.groupBy("valid", *self._short_keys, where).agg(*aggregates)
 
     def _number(self, name: str) -> str:
         number = f"try_cast({self._quoted(name)} AS DOUBLE)"
@@ -133,12 +133,11 @@ class SparkScores(SqlScores):
     def _not_a_number(self, name: str, row: int | None) -> ValueError:
         return InputError("must be numbers, got no value or a text at some row", column=name)
 
-    def _count(self, place: str, within: CellSelection | None) -> list[GroupCounts]:
+    def _count(self, place: str, within: CellSelection | None) -> Counted:
         found = self._fetch(self.counted(place, within))
         if within is None:
             self._check(found)
-        counts = self._counts_of(found)
-        return self._check_groups(counts) if within is None else counts
+        return self._counted(found)
 
     def _check(self, found: Any) -> None:
         """Raise the error for a data frame without rows, or for an invalid row."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localparity._scale import range_scale, representable_range, score_resolution
-from localparity._types import ScoreRange
+from localparity._types import Group, IntArray, ScoreRange
 from localparity._validation import (
     LEAST_WEIGHT,
     MOST_WEIGHT,
@@ -22,9 +22,12 @@ from localparity._validation import (
     as_scores,
     as_weights,
 )
+from localparity.counts import ScoreCounts
+from localparity.counts._atoms import Atoms
 from localparity.counts._coarsen import MAX_SCORES
-from localparity.counts._weights import LIMB_BITS, LIMBS, carry, limb_scale
-from localparity.engines._source import CellSelection, GroupCounts, check_group_weights
+from localparity.counts._rows import Key
+from localparity.counts._weights import LIMB_BITS, LIMBS, Units, carry, limbs_of
+from localparity.engines.protocol import CellSelection, CellTable, check_weighted_groups, rows_changed
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,14 @@ class ScoreColumns:
         return {f"g{place}": name for place, name in enumerate(self.group)}
 
 
+class Counted(NamedTuple):
+    """What a database counted: for each key and place, the place of the key in `keys`, and the aggregates."""
+
+    keys: list[Key]
+    codes: IntArray
+    columns: dict[str, NDArray[Any]]
+
+
 class TableScores(ABC):
     """The rows of a table as a source of counts.
 
@@ -70,55 +81,83 @@ class TableScores(ABC):
     def __init__(self, columns: ScoreColumns, dtype: np.dtype[Any]) -> None:
         self.columns, self.score_range, self._dtype = columns, columns.score_range, dtype
         self.resolution = score_resolution(dtype, columns.score_range)
-        self._keys = ["y", *columns.groups]
+        self._short_keys = ["y", *columns.groups]
+        self._keys: list[Key] | None = None
 
     @abstractmethod
     def _not_a_number(self, name: str, row: int | None) -> ValueError:
         """The error for the first value of a column that is not a number."""
 
-    def _counts_of(self, found: Any) -> list[GroupCounts]:
-        """The counts in an Arrow table that has a row for each group, label and place."""
+    def _counted(self, found: Any) -> Counted:
+        """What an Arrow table has counted, a row for each group, label and place."""
         codes = np.zeros(found.num_rows, dtype=np.int64)
-        for name in self._keys:
+        for name in self._short_keys:
             values = found[name].combine_chunks().dictionary_encode(null_encoding="encode")
             codes = codes * len(values.dictionary) + values.indices.to_numpy(zero_copy_only=False)
-        others = [name for name in found.column_names if name not in ("valid", *self._keys)]
-        numbers = {name: found[name].to_numpy() for name in others}
-        order = np.lexsort((numbers["place"], codes))
-        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-        counts = []
-        for rows in np.split(order, starts[1:]):
-            key = [found[name][int(rows[0])].as_py() for name in self._keys]
-            kept = rows[numbers["n"][rows] > 0]
-            counts.append(self._group_counts(key, {name: column[kept] for name, column in numbers.items()}))
-        return counts
+        _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+        keys = [self._key(*(found[name][row].as_py() for name in self._short_keys)) for row in first.tolist()]
+        columns = (name for name in found.column_names if name not in ("valid", *self._short_keys))
+        return Counted(keys, codes, {name: found[name].to_numpy() for name in columns})
 
-    def _group_counts(self, key: Sequence[Any], values: Mapping[str, NDArray[Any]]) -> GroupCounts:
-        """The counts of one label and group, given the aggregates at each place."""
-        units = None
-        if self.columns.weight:
-            limbs = [[values[f"{kind}{limb}"] for limb in range(LIMBS)] for kind in "wq"]
-            units = carry(np.array(limbs, dtype=np.int64))
-        lowest, highest = (values[name].astype(np.float64) + 0.0 for name in ("lowest", "highest"))
-        return GroupCounts(
-            self._key(*key), values["place"], values["n"].astype(np.int64), lowest, highest, units
-        )
+    def _note_groups(self, keys: Sequence[Key], weighted: Collection[Group]) -> None:
+        """Note all groups and labels; one group only, or one without weight, is an error."""
+        groups, labels = dict.fromkeys(key[0] for key in keys), dict.fromkeys(key[1] for key in keys)
+        of_groups, of_weights = FileColumn(self.columns.group[0]), FileColumn(self.columns.weight or "")
+        check_weighted_groups(list(groups), weighted, of_groups, of_weights)
+        self._keys = [(group, label) for group in groups for label in labels]
 
-    def _key(self, label: Any, *groups: Any) -> tuple[Any, int | None]:
+    def _checked(self, counted: Counted, within: CellSelection | None) -> Counted:
+        """What was counted where there is weight, with the places of keys among those of all rows."""
+        kept = np.flatnonzero(counted.columns["n"] > 0)
+        if within is None and self._keys is None:
+            weighted = {counted.keys[code][0] for code in np.unique(counted.codes[kept])}
+            self._note_groups(counted.keys, weighted)
+        keys = self._keys or []
+        if not set(counted.keys) <= set(keys):
+            raise rows_changed()
+        places = np.array([keys.index(key) for key in counted.keys], dtype=np.int64)
+        columns = {name: column[kept] for name, column in counted.columns.items()}
+        return Counted(keys, places[counted.codes[kept]], columns)
+
+    def _table_of(self, counted: Counted) -> CellTable:
+        """A table of what was counted by cell."""
+        keys, codes, columns = counted
+        numbers, cells = np.unique(columns["place"], return_inverse=True)
+        table = CellTable.empty(keys, numbers.size, weighted=self.columns.weight is not None)
+        table.entries[cells, codes, 0] = columns["n"]
+        np.minimum.at(table.lowest, cells, columns["lowest"].astype(np.float64) + 0.0)
+        np.maximum.at(table.highest, cells, columns["highest"].astype(np.float64) + 0.0)
+        if (units := self._units(columns)) is not None:
+            table.entries[cells, codes, 1:] = units.reshape(2 * LIMBS, -1).T
+        return replace(table, numbers=numbers.astype(np.int64))
+
+    def _counts_of(self, counted: Counted) -> ScoreCounts:
+        """The counts of what was counted by score."""
+        keys, codes, columns = counted
+        order = np.lexsort((columns["place"], codes))
+        ends = np.searchsorted(codes[order], np.arange(len(keys) + 1)).tolist()
+        units, atoms = self._units(columns), {}
+        for key, begin, end in zip(keys, ends, ends[1:], strict=False):
+            rows = order[begin:end]
+            of_key = None if units is None else np.ascontiguousarray(units[..., rows])
+            scores = columns["lowest"][rows].astype(np.float64) + 0.0
+            atoms[key] = Atoms.of_counts(scores, columns["n"][rows].astype(np.int64), of_key)
+        return ScoreCounts(atoms, self.score_range, self.resolution)
+
+    def _units(self, columns: Mapping[str, NDArray[Any]]) -> Units | None:
+        """The sums of the weights and of their squares, where there are weights."""
+        if self.columns.weight is None:
+            return None
+        limbs = [[columns[f"{kind}{limb}"] for limb in range(LIMBS)] for kind in "wq"]
+        return carry(np.array(limbs, dtype=np.int64))
+
+    def _key(self, label: Any, *groups: Any) -> Key:
         """The group and the label as counts name them."""
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in groups)
         for name, value in zip(self.columns.group, plain, strict=True):
             if isinstance(value, np.ndarray | dict | list | bytes | bytearray):
                 raise InputError(f"must be texts, numbers or dates, got {value!r}", column=name)
         return plain[0] if len(plain) == 1 else plain, int(label) if self.columns.label else None
-
-    def _check_groups(self, counted: Sequence[GroupCounts]) -> list[GroupCounts]:
-        """Raise a ValueError where there is one group only, or one without weight."""
-        groups = list(dict.fromkeys(each.key[0] for each in counted))
-        weighted = {each.key[0] for each in counted if each.rows.size}
-        names = [f"column {name!r}" for name in (self.columns.group[0], self.columns.weight)]
-        check_group_weights(groups, weighted, *names)
-        return list(counted)
 
     def _reject(self, row: Mapping[str, Any], number: int | None) -> None:
         """Raise the error for an invalid row, given its values by short name and its number from 1."""
@@ -162,16 +201,16 @@ class SqlScores(TableScores):
         """The largest whole number, as a double, that is not above a double of any size."""
 
     @abstractmethod
-    def _count(self, place: str, within: CellSelection | None) -> list[GroupCounts]:
-        """Count the rows by an expression."""
+    def _count(self, place: str, within: CellSelection | None) -> Counted:
+        """Count the rows by an expression; of all rows, these are checked."""
 
-    def count_cells(self, level: int, within: CellSelection | None = None) -> list[GroupCounts]:
+    def count_cells(self, level: int, within: CellSelection | None = None) -> CellTable:
         """Count the rows by the cells of a grid."""
-        return self._count(self._cell(level), within)
+        return self._table_of(self._checked(self._count(self._cell(level), within), within))
 
-    def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
+    def count_scores(self, within: CellSelection | None = None) -> ScoreCounts:
         """Count the rows by their scores."""
-        return self._count("s", within)
+        return self._counts_of(self._checked(self._count("s", within), within))
 
     def _selected(self) -> list[str]:
         """The columns under their short names."""
@@ -228,14 +267,14 @@ class SqlScores(TableScores):
 
     def _limb_sums(self, prefix: str, number: str) -> dict[str, str]:
         """The sums of a number's limbs, which are whole numbers and add up the same in any order."""
-        base, sums = _double(2.0**LIMB_BITS), {}
-        for limb in range(LIMBS):
-            scaled = f"({number} * {_double(limb_scale(limb))})"
-            cut = self._floor(scaled)
-            if limb < LIMBS - 1:
-                cut += f" - {self._floor(f'({scaled} / {base})')} * {base}"
-            sums[f"{prefix}{limb}"] = f"CAST(sum(CAST({cut} AS BIGINT)) AS BIGINT)"
-        return sums
+        cuts = limbs_of(
+            lambda scale: f"({number} * {_double(scale)})",
+            self._floor,
+            lambda whole, above: f"({whole} - {above} * {_double(2.0**LIMB_BITS)})",
+        )
+        return {
+            f"{prefix}{limb}": f"CAST(sum(CAST({cut} AS BIGINT)) AS BIGINT)" for limb, cut in enumerate(cuts)
+        }
 
 
 def _double(number: float) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from localparity._scale import range_scale, representable_range
-from localparity._types import BoolArray, FloatArray, IntArray, ScoreRange
+from localparity._types import IntArray, ScoreRange
 from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, InputError, check_rows, setting
-from localparity.counts._weights import LIMB_BITS, LIMBS, limb_scale
-from localparity.engines._source import CellSelection
+from localparity.counts._rows import Key
+from localparity.counts._weights import LIMB_BITS, LIMBS, limbs_of
+from localparity.engines.protocol import CellSelection
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 # Rows as tensors, checked: the score of each, the code of its group and label, and its weight.
 
-
-if TYPE_CHECKING:
-    Key = tuple[int | bool, int | None]
 
 CHUNK = 2**24
 """Rows that are looked at together where each takes memory of its own; on a CPU, what its caches hold."""
@@ -35,7 +33,7 @@ class UnknownCodeError(Exception):
     """A row has a code beyond those that rows were said to have."""
 
 
-class TensorRows(NamedTuple):
+class DeviceRows(NamedTuple):
     """The rows on their device; `first` is the code of the first key."""
 
     scores: Tensor
@@ -48,18 +46,18 @@ class TensorRows(NamedTuple):
         """How many rows there are."""
         return self.scores.numel()
 
-    def where(self, chosen: Tensor) -> TensorRows:
+    def where(self, chosen: Tensor) -> DeviceRows:
         """Some of the rows."""
         weights = None if self.weights is None else self.weights[chosen]
-        return TensorRows(self.scores[chosen], self.codes[chosen], weights, self.first)
+        return DeviceRows(self.scores[chosen], self.codes[chosen], weights, self.first)
 
-    def chunks(self) -> Iterator[TensorRows]:
+    def chunks(self) -> Iterator[DeviceRows]:
         """The rows, a bounded number at a time, and of none an empty chunk."""
         size = _CPU_CHUNK if self.scores.device.type == "cpu" else CHUNK
         for start in range(0, max(1, self.size), size):
             part = slice(start, start + size)
             weights = None if self.weights is None else self.weights[part]
-            yield TensorRows(self.scores[part], self.codes[part], weights, self.first)
+            yield DeviceRows(self.scores[part], self.codes[part], weights, self.first)
 
 
 def numpy_dtype(scores: Tensor) -> np.dtype[Any]:
@@ -77,9 +75,9 @@ def as_flat_scores(y_score: Tensor) -> Tensor:
     """The scores, detached and flat; their range is not checked."""
     known = ("torch.float16", "torch.float32", "torch.float64")
     if str(y_score.dtype) not in known:
-        raise InputError(f"must be one of {', '.join(known)}, got {y_score.dtype}", "y_score")
+        raise InputError(f"must be one of {', '.join(known)}, got {y_score.dtype}", argument="y_score")
     if not y_score.numel():
-        raise InputError("is empty", "y_score")
+        raise InputError("is empty", argument="y_score")
     flat = y_score.detach().flatten()
     # Apple's GPU shares its memory with the CPU, and has no float64.
     return flat.cpu() if flat.device.type == "mps" else flat
@@ -92,14 +90,13 @@ def as_flat(values: Tensor, name: str, scores: Tensor) -> Tensor:
     if flat.device.type == "mps":
         flat = flat.cpu()
     if flat.device != scores.device:
-        raise InputError(
-            f"must be on the device of {setting('y_score')}, {scores.device}, got {flat.device}", name
-        )
+        reason = f"must be on the device of y_score, {scores.device}, got {flat.device}"
+        raise InputError(reason, argument=name)
     return flat
 
 
 def check_range(scores: Tensor, score_range: ScoreRange) -> None:
-    """Raise a ValueError where a score lies outside of the range, or is NaN."""
+    """Raise an InputError where a score lies outside of the range, or is NaN."""
     lowest, highest = ends_of(scores, score_range)
     least, most = (float(end) for end in scores.aminmax())
     if not (least >= lowest and most <= highest):
@@ -108,22 +105,30 @@ def check_range(scores: Tensor, score_range: ScoreRange) -> None:
 
 
 def check_score(scores: Tensor, row: int, score_range: ScoreRange) -> None:
-    """Raise a ValueError where the score of a row lies outside of the range, or is NaN."""
+    """Raise an InputError where the score of a row lies outside of the range, or is NaN."""
     lowest, highest = ends_of(scores, score_range)
-    score = scores[row].item()
+    score, (low, high) = scores[row].item(), score_range
     if not lowest <= score <= highest:
-        low, high = score_range
-        raise InputError(
-            f"must be inside {setting('score_range')} ({low}, {high}), got {score} at row {row}", "y_score"
-        )
+        reason = f"must be inside {setting('score_range')} ({low}, {high}), got {score} at row {row}"
+        raise InputError(reason, argument="y_score", row=row)
+
+
+def _check_rows(values: Tensor, name: str, expected: str, good: Callable[[Tensor], Tensor]) -> None:
+    """Raise an InputError for the first row, if any, whose value is not good."""
+    for start in range(0, values.numel(), CHUNK):
+        part = values[start : start + CHUNK]
+        wrong = ~good(part)
+        if bool(wrong.any()):
+            row = int(wrong.nonzero()[0])
+            reason = f"must be {expected}, got {part[row].item():g} at row {start + row}"
+            raise InputError(reason, argument=name, row=start + row)
 
 
 def as_groups(sensitive_features: Tensor, scores: Tensor) -> Tensor:
     """The group of each score, as integers or booleans."""
     if sensitive_features.is_floating_point() or sensitive_features.is_complex():
-        raise InputError(
-            f"must be integers or booleans, got {sensitive_features.dtype}", "sensitive_features"
-        )
+        reason = f"must be integers or booleans, got {sensitive_features.dtype}"
+        raise InputError(reason, argument="sensitive_features")
     return as_flat(sensitive_features, "sensitive_features", scores)
 
 
@@ -132,29 +137,19 @@ def as_labels(y_true: Tensor, scores: Tensor) -> Tensor:
     flat = as_flat(y_true, "y_true", scores)
     if str(flat.dtype) == "torch.bool":
         return flat
-    labels = flat == 1
-    for start in range(0, flat.numel(), CHUNK):
-        part = flat[start : start + CHUNK]
-        wrong = ~labels[start : start + CHUNK] & (part != 0)
-        if bool(wrong.any()):
-            row = int(wrong.nonzero()[0])
-            raise InputError(f"must be 0 or 1, got {part[row].item():g} at row {start + row}", "y_true")
-    return labels
+    _check_rows(flat, "y_true", "0 or 1", lambda part: (part == 0) | (part == 1))
+    return flat == 1
 
 
 def as_weights(sample_weight: Tensor, scores: Tensor) -> Tensor:
     """The weight of each score."""
     weights = as_flat(sample_weight, "sample_weight", scores)
-    for start in range(0, weights.numel(), CHUNK):
-        exact = weights[start : start + CHUNK].double()
-        wrong = (exact != 0.0) & ~((exact >= LEAST_WEIGHT) & (exact <= MOST_WEIGHT))
-        if bool(wrong.any()):
-            row = int(wrong.nonzero()[0])
-            raise InputError(
-                f"must be 0 or between {LEAST_WEIGHT:.2g} and {MOST_WEIGHT:.2g}, "
-                f"got {exact[row].item():g} at row {start + row}",
-                "sample_weight",
-            )
+
+    def good(part: Tensor) -> Tensor:
+        exact = part.double()
+        return (exact == 0.0) | ((exact >= LEAST_WEIGHT) & (exact <= MOST_WEIGHT))
+
+    _check_rows(weights, "sample_weight", f"0 or between {LEAST_WEIGHT:.2g} and {MOST_WEIGHT:.2g}", good)
     return weights
 
 
@@ -197,7 +192,7 @@ def code_rows(
     return codes if labels is None else codes.mul_(2).add_(labels), 0, keys
 
 
-class Grid(NamedTuple):
+class CellPlaces(NamedTuple):
     """The grid of ``2**level`` cells that rows are counted on; `within` restricts it to a selection.
 
     Its places are the numbers of the cells, and within a selection those of the finer cells inside of each
@@ -219,6 +214,13 @@ class Grid(NamedTuple):
         """How many places there are."""
         return 2**self.level + 1 if self.within is None else self.within.numbers.size * self.splits
 
+    @property
+    def numbers(self) -> IntArray:
+        """The number of the cell at each place."""
+        if self.within is None:
+            return np.arange(self.n_places)
+        return ((self.within.numbers - 1)[:, None] * self.splits + np.arange(1, self.splits + 1)).ravel()
+
 
 class CellTotals(NamedTuple):
     """What lies at each place of a grid, on the device.
@@ -232,32 +234,7 @@ class CellTotals(NamedTuple):
     limbs: Tensor | None = None
 
 
-class Blocks(NamedTuple):
-    """Blocks of the parts of cells: for each cell, so many one after the other, and how wide they are.
-
-    Attributes
-    ----------
-    splits, width : int
-        How many blocks a cell has, and how many parts a block.
-    starts : ndarray
-        The first part of each cell.
-    before : ndarray of shape (keys, cells)
-        The rows of each key below each cell.
-    sizes : ndarray
-        The rows of each key.
-    sides : ndarray of shape (2, pairs, keys)
-        Which keys the two sides of each pair have.
-    """
-
-    splits: int
-    width: int
-    starts: IntArray
-    before: FloatArray
-    sizes: FloatArray
-    sides: BoolArray
-
-
-def count_places(torch: Any, rows: TensorRows, grid: Grid) -> CellTotals:
+def count_places(torch: Any, rows: DeviceRows, grid: CellPlaces) -> CellTotals:
     """Count rows by the places of a grid."""
     size, device = grid.n_keys * grid.n_places, rows.scores.device
     counted = torch.zeros(size, dtype=torch.int64, device=device)
@@ -279,42 +256,31 @@ def count_places(torch: Any, rows: TensorRows, grid: Grid) -> CellTotals:
     return CellTotals(only, counted.view(shape), None if limbs is None else limbs.view(2 * LIMBS, *shape))
 
 
-def count_parts(torch: Any, rows: TensorRows, grid: Grid, hot: IntArray) -> Tensor:
-    """Count rows, a row for each key, by the places of a grid within a selection."""
+def count_parts(torch: Any, rows: DeviceRows, grid: CellPlaces, hot: IntArray) -> Tensor:
+    """Count rows without weights, a row for each key, by the places of a grid within a selection."""
     del hot  # a chunk is counted without a queue
-    return count_places(torch, rows, grid).rows
+    size = grid.n_keys * grid.n_places
+    counted = torch.zeros(size, dtype=torch.int64, device=rows.scores.device)
+    for chunk in rows.chunks():
+        _, codes, _, places = _placed(torch, chunk, grid)
+        counted += torch.bincount(codes * grid.n_places + places, minlength=size)
+    parts: Tensor = counted.view(grid.n_keys, grid.n_places)
+    return parts
 
 
-def bound_blocks(torch: Any, parts: Tensor, blocks: Blocks) -> Tensor:
-    """The rows of each key in blocks of parts, then the least and the greatest gap of each pair inside."""
-    span = np.arange(blocks.splits * blocks.width)
-    rows = parts[:, torch.from_numpy(blocks.starts[:, None] + span).to(parts.device)]
-    before = torch.from_numpy(blocks.before).to(parts.device)
-    upto = rows.cumsum(2, dtype=torch.float64) + before[:, :, None]
-    found, least, most = [rows.view(len(rows), -1, blocks.width).sum(2).double()], [], []
-    for pair in blocks.sides.transpose(1, 0, 2):
-        sides = [(np.flatnonzero(side).tolist(), float(blocks.sizes[side].sum())) for side in pair]
-        one, two = (upto[keys].sum(0) / size for keys, size in sides)
-        in_one, in_two = (rows[keys].sum(0) / size for keys, size in sides)
-        least.append((one - in_one - two).view(1, -1, blocks.width).amin(2))
-        most.append((one - two + in_two).view(1, -1, blocks.width).amax(2))
-    bounded: Tensor = torch.cat(found + least + most)
-    return bounded
-
-
-def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> TensorRows | None:
+def collect_rows(torch: Any, rows: DeviceRows, grid: CellPlaces, capacity: int) -> DeviceRows | None:
     """The rows inside the selection of a grid, None where they are more than a capacity."""
-    parts: list[TensorRows] = []
+    parts: list[DeviceRows] = []
     for chunk in rows.chunks():
         parts.append(chunk.where(_places(torch, _values(chunk.scores, grid.score_range), grid) >= 0))
         if sum(part.size for part in parts) > capacity:
             return None
     scores, codes = (torch.cat([part[place] for part in parts]) for place in (0, 1))
     weights = [part.weights for part in parts if part.weights is not None]
-    return TensorRows(scores, codes, torch.cat(weights) if weights else None, rows.first)
+    return DeviceRows(scores, codes, torch.cat(weights) if weights else None, rows.first)
 
 
-def count_runs(torch: Any, rows: TensorRows, grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
+def count_runs(torch: Any, rows: DeviceRows, grid: CellPlaces) -> tuple[Tensor, Tensor, Tensor]:
     """The codes and scores that occur, in order, and how many rows and which sums of limbs lie at each."""
     found: tuple[Tensor, Tensor, Tensor] | None = None
     if grid.within is None:
@@ -332,7 +298,7 @@ def count_runs(torch: Any, rows: TensorRows, grid: Grid) -> tuple[Tensor, Tensor
     return found
 
 
-def _placed(torch: Any, chunk: TensorRows, grid: Grid) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+def _placed(torch: Any, chunk: DeviceRows, grid: CellPlaces) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
     """The scores, codes, weights and places of the rows that count: those inside with a weight above 0."""
     scores, codes = _values(chunk.scores, grid.score_range), chunk.codes.long() - chunk.first
     places, weights = _places(torch, scores, grid), chunk.weights
@@ -351,7 +317,7 @@ def _values(scores: Tensor, score_range: ScoreRange) -> Tensor:
     return values if ends_of(scores, score_range) == score_range else values.clamp(*score_range)
 
 
-def _places(torch: Any, scores: Tensor, grid: Grid) -> Tensor:
+def _places(torch: Any, scores: Tensor, grid: CellPlaces) -> Tensor:
     """The place of each score, -1 outside of the selection."""
     fractions = scores
     if grid.score_range != (0.0, 1.0):
@@ -388,11 +354,6 @@ def _runs(torch: Any, codes: Tensor, scores: Tensor, sums: Tensor) -> tuple[Tens
 
 def _limbs_of(torch: Any, weights: Tensor) -> Iterator[Tensor]:
     """The limbs of weights, then of squared weights, in the whole units of `localparity.counts._weights`."""
-    base = 2.0**LIMB_BITS
     for numbers in (weights, weights * weights):
-        for limb in range(LIMBS):
-            scaled = numbers * limb_scale(limb)
-            cut = torch.floor(scaled)
-            if limb < LIMBS - 1:
-                cut = cut - torch.floor(scaled / base) * base
-            yield cut.long()
+        cuts = limbs_of(numbers.mul, torch.floor, lambda whole, above: whole - above * 2.0**LIMB_BITS)
+        yield from (cut.long() for cut in cuts)

@@ -13,17 +13,15 @@ import numpy as np
 
 from localparity._scale import range_scale
 from localparity._types import IntArray, ScoreRange
-from localparity.engines import _torch_cells
-from localparity.engines._source import CellSelection
 from localparity.engines._torch_cells import (
-    Blocks,
+    CellPlaces,
     CellTotals,
-    Grid,
-    TensorRows,
+    DeviceRows,
     UnknownCodeError,
     check_score,
     ends_of,
 )
+from localparity.engines.protocol import CellSelection
 
 # The CUDA kernels that count and collect rows.
 #
@@ -371,9 +369,7 @@ extern "C" __global__ void __launch_bounds__(128) collect(
 """
 
 
-# The CUDA kernels that count the parts of cells and bound the gap inside blocks of them.
-#
-# They are compiled after those of `localparity.engines._torch_kernels`, whose types and functions they use.
+# The CUDA kernel that counts the parts of cells; it is compiled after those above, whose types it uses.
 
 
 PART_SOURCE = r"""
@@ -433,60 +429,6 @@ extern "C" __global__ void __launch_bounds__(512) cut(
     for (int i = threadIdx.x; i < n_keys * n_hot; i += blockDim.x)
         if (hot_rows[i]) atomicAdd(&rows[((unsigned)i << split_bits) + hot_of[i % selected]], hot_rows[i]);
 }
-
-// Bounds the gap inside blocks of the parts of cells: for each cell, `splits` blocks of `width` parts, a
-// multiple of 32. `given` has where the parts of each cell start, the rows of each key below each cell, the
-// sizes of the keys, and whether each key is on each side of each pair. `found` gets the rows of each key
-// in each block, and then the least and the greatest gap of each pair.
-extern "C" __global__ void bound(
-    const unsigned* __restrict__ rows, double n_parts, const double* __restrict__ given, int n_cells,
-    int splits, int width, int n_keys, int n_pairs, double* found) {
-    const int lane = threadIdx.x % 32, cell = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    const int task = blockIdx.y, pair = task - n_keys;
-    if (cell >= n_cells) return;
-    const Whole stride = (Whole)n_parts, n_blocks = (Whole)n_cells * splits;
-    const unsigned* parts = rows + (Whole)given[cell];
-    const double *before = given + n_cells, *sizes = before + n_keys * n_cells;
-    const double *one = sizes + n_keys + 2 * max(pair, 0) * n_keys, *two = one + n_keys;
-    double below_one = 0, below_two = 0, size_one = 0, size_two = 0;
-    for (int key = 0; key < n_keys; ++key) {
-        below_one += one[key] * before[key * n_cells + cell];
-        below_two += two[key] * before[key * n_cells + cell];
-        size_one += one[key] * sizes[key];
-        size_two += two[key] * sizes[key];
-    }
-    for (int split = 0; split < splits; ++split, parts += width) {
-        double least = 1, most = -1;
-        unsigned total = 0;
-        for (int part = lane; part < width; part += 32) {
-            if (pair < 0) {
-                total += parts[task * stride + part];
-                continue;
-            }
-            unsigned in_one = 0, in_two = 0;
-            for (int key = 0; key < n_keys; ++key) {
-                unsigned inside = parts[key * stride + part];
-                if (one[key] != 0) in_one += inside;
-                if (two[key] != 0) in_two += inside;
-            }
-            unsigned upto_one = sum_of_lanes(in_one), upto_two = sum_of_lanes(in_two);
-            double end_one = below_one + upto_one, end_two = below_two + upto_two;
-            least = fmin(least, (end_one - in_one) / size_one - end_two / size_two);
-            most = fmax(most, end_one / size_one - (end_two - in_two) / size_two);
-            below_one += __shfl_sync(~0u, upto_one, 31);
-            below_two += __shfl_sync(~0u, upto_two, 31);
-        }
-        for (int away = 16; away; away /= 2) {
-            least = fmin(least, __shfl_xor_sync(~0u, least, away));
-            most = fmax(most, __shfl_xor_sync(~0u, most, away));
-            total += __shfl_xor_sync(~0u, total, away);
-        }
-        if (lane) continue;
-        Whole block = (Whole)cell * splits + split;
-        found[task * n_blocks + block] = pair < 0 ? (double)total : least;
-        if (pair >= 0) found[(task + n_pairs) * n_blocks + block] = most;
-    }
-}
 """
 
 
@@ -509,7 +451,7 @@ def can_compile(torch: Any, scores: Any) -> bool:
     return True
 
 
-def count_places(torch: Any, rows: TensorRows, grid: Grid) -> CellTotals:
+def count_places(torch: Any, rows: DeviceRows, grid: CellPlaces) -> CellTotals:
     """Count rows without weights by the places of a grid."""
     n_places, device = grid.n_places, rows.scores.device
     properties = torch.cuda.get_device_properties(device)
@@ -537,7 +479,7 @@ def count_places(torch: Any, rows: TensorRows, grid: Grid) -> CellTotals:
     return CellTotals(only, noted[n_places + 1 :].view(grid.n_keys, n_places))
 
 
-def count_parts(torch: Any, rows: TensorRows, grid: Grid, hot: IntArray) -> Any:
+def count_parts(torch: Any, rows: DeviceRows, grid: CellPlaces, hot: IntArray) -> Any:
     """Count rows without weights, a row for each key, by the places of a grid within a selection.
 
     There may be millions of them. `hot` has the part of each selected cell that so many rows may have that
@@ -564,27 +506,7 @@ def count_parts(torch: Any, rows: TensorRows, grid: Grid, hot: IntArray) -> Any:
     return counted
 
 
-def bound_blocks(torch: Any, parts: Any, blocks: Blocks) -> Any:
-    """The rows of each key in blocks of parts, then the least and the greatest gap of each pair inside."""
-    if blocks.width % 32:
-        return _torch_cells.bound_blocks(torch, parts, blocks)
-    n_keys, n_cells, n_pairs = *blocks.before.shape, blocks.sides.shape[1]
-    sides = blocks.sides.transpose(1, 0, 2)
-    given = [blocks.starts, blocks.before.ravel(), blocks.sizes, sides.ravel().astype(np.float64)]
-    shape = (n_keys + 2 * n_pairs, n_cells * blocks.splits)
-    found = torch.empty(shape, dtype=torch.float64, device=parts.device)
-    arguments = [
-        *(parts, float(parts.shape[1]), torch.from_numpy(np.concatenate(given)).to(parts.device)),
-        *(n_cells, blocks.splits, blocks.width, n_keys, n_pairs, found),
-    ]
-    kinds = {"UNIT": True, "DEEP": False, "SELECTED": False}
-    with torch.cuda.device(parts.device):
-        kernel = _compiled(torch, "bound", parts.device, torch.float32, torch.uint8, **kinds)
-        kernel((-(-n_cells // 4), n_keys + n_pairs, 1), (128, 1, 1), arguments)
-    return found
-
-
-def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> TensorRows | None:
+def collect_rows(torch: Any, rows: DeviceRows, grid: CellPlaces, capacity: int) -> DeviceRows | None:
     """The rows inside the selection of a grid, None where they are more than a capacity."""
     device = rows.scores.device
     scores, codes = (torch.empty(capacity, dtype=part.dtype, device=device) for part in rows[:2])
@@ -601,10 +523,10 @@ def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> Ten
             (min(blocks, rows.size // 2048 + 1), 1, 1), (128, 1, 1), arguments
         )
     size = int(found)
-    return None if size > capacity else TensorRows(scores[:size], codes[:size], first=rows.first)
+    return None if size > capacity else DeviceRows(scores[:size], codes[:size], first=rows.first)
 
 
-def _kernel(torch: Any, name: str, rows: TensorRows, grid: Grid) -> Any:
+def _kernel(torch: Any, name: str, rows: DeviceRows, grid: CellPlaces) -> Any:
     """The kernel compiled for the dtypes of the rows and for the range and the level of a grid."""
     kinds = {
         "UNIT": grid.score_range == (0.0, 1.0),
@@ -650,7 +572,7 @@ def _compiled(torch: Any, name: str, device: Any, scores: Any, codes: Any, **kin
         return kernel
 
 
-def _of_rows(rows: TensorRows) -> list[Any]:
+def _of_rows(rows: DeviceRows) -> list[Any]:
     """What a kernel is told of the rows; whole numbers are passed in 32 bits, and floats in 64."""
     packs = {part: min(16, 4 * part.element_size()) for part in rows[:2] if part is not None}
     aligned = all(part.data_ptr() % size == 0 for part, size in packs.items())

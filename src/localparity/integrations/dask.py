@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from localparity._types import Criterion, Group
-from localparity._validation import InputError, missing_among, require, sort_groups
+from localparity._types import Criterion, FloatArray, Group
+from localparity._validation import Grouping, InputError, missing_among, require, sort_groups
+from localparity.models import MCDPObjective
 from localparity.models.trees._classifiers import check_booster_params
-from localparity.models.trees._objective import TEMPERATURE, ClusterObjective
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -28,19 +29,13 @@ def train(
     strength: float = 0.2,
     epsilon: float = 0.0,
     criterion: Criterion = "demographic_parity",
-    temperature: float = TEMPERATURE,
-    search: str | None = None,
-    sharpness: float = 8.0,
     num_boost_round: int = 100,
     booster_params: Mapping[str, Any] | None = None,
 ) -> Any:
     """Train XGBoost's trees on a Dask cluster, with a penalty on the maximal local disparity of all rows.
 
-    In every round the workers sum their groups' histograms of scores (`xgboost.collective`), so that each
-    follows the same penalty as `MCDPObjective` on all rows in one process; no row leaves its worker. If the
-    features have the same bins, the trees are those of one process, up to the rounding of sums. XGBoost finds
-    the bins of one process whenever no feature has more than ``max_bin`` (256) distinct values; of others
-    each worker summarises its own, and bins, and so trees, depend on the partitions, penalised or not.
+    In every round the workers sum their groups' histograms of scores, so that each follows the same penalty
+    as `MCDPObjective` on all rows in one process; no row leaves its worker.
 
     Parameters
     ----------
@@ -54,7 +49,7 @@ def train(
         The group of each row, in the same partitions as `X`, as `y` is.
     sample_weight : dask Series or Array of shape (n_samples,), optional
         Weights that are not negative, which are rounded to single precision.
-    strength, epsilon, criterion, temperature, search, sharpness
+    strength, epsilon, criterion
         The penalty, as in `MCDPObjective`.
     num_boost_round : int
         The number of trees.
@@ -72,20 +67,11 @@ def train(
     >>> booster = train(client, X, y, sensitive_features=sex, strength=0.5)  # doctest: +SKIP
     """
     dask, xgboost_dask = require("dask", extra="dask"), require("xgboost.dask", extra="boost")
-    given = check_booster_params(booster_params, ["objective"])
+    further = check_booster_params(booster_params, ["objective"])
     base = y.mean() if sample_weight is None else (y * sample_weight).sum() / sample_weight.sum()
     distinct, base = dask.compute(_unique(sensitive_features), base)
     names = _group_names(distinct)
-    objective = ClusterObjective(
-        names,
-        strength=strength,
-        epsilon=epsilon,
-        criterion=criterion,
-        temperature=temperature,
-        search=search,
-        sharpness=sharpness,
-    )
-    bins = {"max_bin": given["max_bin"]} if "max_bin" in given else {}
+    bins = {"max_bin": further["max_bin"]} if "max_bin" in further else {}
     rows = xgboost_dask.DaskQuantileDMatrix(
         client,
         X,
@@ -96,9 +82,47 @@ def train(
         **bins,
     )
     # Ours replaces the plain objective, whose name lets the library turn margins into scores.
-    parameters = {"tree_method": "hist", **given, "objective": "binary:logistic"}
+    parameters = {"tree_method": "hist", **further, "objective": "binary:logistic"}
     parameters |= {"base_score": float(base), "disable_default_eval_metric": True}
+    objective = _ClusterObjective(names, strength, epsilon, criterion)
     return xgboost_dask.train(client, parameters, rows, num_boost_round, obj=objective)["booster"]
+
+
+class _ClusterObjective:
+    """Derivatives over the rows of all workers, as `xgboost.dask.train` calls it in each.
+
+    The rows of a worker carry the group's code in ``label_lower_bound`` and the weight in
+    ``label_upper_bound``, where it does not change how features are binned.
+    """
+
+    def __init__(
+        self, names: tuple[Group, ...], strength: float, epsilon: float, criterion: Criterion
+    ) -> None:
+        self.names, self.strength, self.epsilon, self.criterion = names, strength, epsilon, criterion
+
+    def __call__(self, margins: FloatArray, data: Any) -> tuple[FloatArray, FloatArray]:
+        if data not in _OF_ROWS:
+            codes, weights = (data.get_float_info(f"label_{end}_bound") for end in ("lower", "upper"))
+            _OF_ROWS[data] = _WorkersObjective(
+                data.get_label(),
+                sensitive_features=Grouping(codes.astype(np.uint32), self.names),
+                sample_weight=weights if weights.size else None,
+                strength=self.strength,
+                epsilon=self.epsilon,
+                criterion=self.criterion,
+            )
+        return _OF_ROWS[data](margins)
+
+
+class _WorkersObjective(MCDPObjective):
+    def _total(self, counted: FloatArray) -> FloatArray:
+        collective = require("xgboost.collective", extra="boost")
+        summed: FloatArray = collective.allreduce(counted, collective.Op.SUM)
+        return summed.reshape(counted.shape)
+
+
+_OF_ROWS: WeakKeyDictionary[Any, _WorkersObjective] = WeakKeyDictionary()
+"""The objective of each data set of this process, made in the first round of its training."""
 
 
 def _unique(groups: Any) -> Any:

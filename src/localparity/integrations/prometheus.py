@@ -13,11 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from localparity._io._files import replacing
-from localparity._types import Compare, Criterion
-from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics import Interval
-from localparity.monitoring import Monitor, PeriodResult
-from localparity.monitoring._monitor import asked_of
+from localparity.monitoring import Monitor, Watch
 
 __all__ = ["MonitorMetrics"]
 
@@ -54,14 +51,10 @@ class MonitorMetrics:
     ----------
     monitor : Monitor
         The monitor.
-    epsilon : float, default=0.0
-        The half-width of the windows.
+    watch : Watch or callable, optional
+        What is asked, or what returns it; by default what the monitor keeps, else ``Watch()``.
     name : str, optional
         The label `monitor` of every metric; the monitor's own name by default.
-    criterion, compare, confidence, max_mcdp, alarm_rate
-        As in `Monitor.series`: what is not given is what the monitor keeps.
-    min_group_size : int, default=10
-        The fewest people that each group must have; of other periods nothing is said.
 
     Examples
     --------
@@ -81,26 +74,12 @@ class MonitorMetrics:
     def __init__(
         self,
         monitor: Monitor,
-        epsilon: float | None = None,
+        watch: Watch | Callable[[], Watch] | None = None,
         *,
         name: str | None = None,
-        criterion: Criterion | None = None,
-        compare: Compare | None = None,
-        min_group_size: int | None = None,
-        confidence: float | None = None,
-        max_mcdp: float | None = None,
-        alarm_rate: float | None = None,
     ) -> None:
-        self._monitor, self._name = monitor, name or monitor.name
-        self._people: dict[str, Any] = {
-            "epsilon": epsilon,
-            "criterion": criterion,
-            "compare": compare,
-            "min_group_size": min_group_size,
-            "confidence": confidence,
-        }
-        self._bound: dict[str, Any] = {"max_mcdp": max_mcdp, "alarm_rate": alarm_rate}
-        self._known: tuple[Any, str] = ("", "")
+        self._monitor, self._watch, self._name = monitor, watch, name or monitor.name
+        self._known: tuple[tuple[str, Watch] | None, str] = (None, "")
 
     def text(self) -> str:
         """Return the metrics; they are computed again after a batch, or where another bound is kept.
@@ -112,9 +91,10 @@ class MonitorMetrics:
         version = self._monitor.version()
         if not version:
             return ""
-        asked = asked_of(self._monitor, self._people | self._bound, min_group_size=DISCLOSURE_LIMIT)
-        if self._known[0] != (version, asked):
-            self._known = (version, asked), "".join(self._lines(asked))
+        watch = self._watch() if callable(self._watch) else self._watch
+        asked = version, watch or self._monitor.watched or Watch()
+        if self._known[0] != asked:
+            self._known = asked, "".join(self._lines(asked[1]))
         return self._known[1]
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -150,33 +130,35 @@ class MonitorMetrics:
             ready(f"http://{host}:{server.server_port}/metrics")
             server.serve_forever()
 
-    def _lines(self, asked: dict[str, Any]) -> Iterator[str]:
+    def _lines(self, watch: Watch) -> Iterator[str]:
         """The lines of each metric that has a value."""
-        about = {"monitor": self._name, "epsilon": f"{asked['epsilon']:g}", "criterion": asked["criterion"]}
-        labels = ",".join(f'{label}="{_escaped(value)}"' for label, value in about.items())
-        for name, value in self._values(asked).items():
+        labels = {"monitor": self._name, "epsilon": f"{watch.epsilon:g}", "criterion": watch.criterion}
+        about = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels.items())
+        for name, value in self._values(watch).items():
             yield f"# HELP localparity_{name} {HELP[name]}\n# TYPE localparity_{name} gauge\n"
-            yield f"localparity_{name}{{{labels}}} {value!r}\n"
+            yield f"localparity_{name}{{{about}}} {value!r}\n"
 
-    def _values(self, asked: dict[str, Any]) -> dict[str, float]:
+    def _values(self, watch: Watch) -> dict[str, float]:
         """The value of each metric that there is something to say of."""
-        series = self._monitor.series(**asked, last=1)
+        series = self._monitor.series(watch, last=1)
         if not series:
             return {}
-        newest = series[-1]
-        whole = self._monitor.since_start(**{name: asked[name] for name in self._people})
-        found = _of_interval("mcdp", newest.interval)
+        newest, whole = series[-1], self._monitor.since_start(watch)
+        values = _ends("mcdp", newest.interval)
         if newest.expected is not None:
-            found["mcdp_expected"] = newest.expected
-        if asked["max_mcdp"] is not None:
-            found |= {"max_mcdp": asked["max_mcdp"], **_of_alarm(newest)}
+            values["mcdp_expected"] = newest.expected
+        if watch.max_mcdp is not None:
+            periods = 0 if newest.alarm is None else newest.alarm.periods
+            values |= {"max_mcdp": watch.max_mcdp, "alarm": float(periods > 0)}
+            values["alarm_periods"] = float(periods)
+        started = datetime.fromisoformat(newest.period).replace(tzinfo=UTC)
         return {
-            **found,
+            **values,
             "approximate": float(newest.approximate),
             "comparable": float(newest.interval is not None),
             "period_rows": float(newest.rows),
-            "period_start_seconds": _start(newest.period),
-            **_of_interval("since_start_mcdp", whole.interval),
+            "period_start_seconds": started.timestamp(),
+            **_ends("since_start_mcdp", whole.interval),
             "since_start_approximate": float(whole.approximate),
             "since_start_rows": float(whole.rows),
             "since_start_periods": float(whole.periods),
@@ -209,20 +191,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing of requests that were answered."""
 
 
-def _of_interval(name: str, interval: Interval | None) -> dict[str, float]:
+def _ends(name: str, interval: Interval | None) -> dict[str, float]:
     if interval is None:
         return {}
     return {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}
-
-
-def _of_alarm(newest: PeriodResult) -> dict[str, float]:
-    periods = 0 if newest.alarm is None else newest.alarm.periods
-    return {"alarm": float(periods > 0), "alarm_periods": float(periods)}
-
-
-def _start(period: str) -> float:
-    """When a day or an hour began."""
-    return datetime.fromisoformat(period).replace(tzinfo=UTC).timestamp()
 
 
 def _escaped(value: str) -> str:

@@ -1,124 +1,541 @@
-"""MCDP at given epsilons, exactly, without sorting all rows.
+"""MCDP at given epsilons, exactly, without sorting all rows: the one search, whatever holds the rows.
 
-Rows are counted in cells of scores. The gap between two groups is exact at the end of each cell and bounded
-inside it, which bounds MCDP and rules out almost every cell. Those that are left are cut again, and the rows
-of those that still decide are sorted.
+Rows are counted in a table of cells of scores. The gap between two groups is exact at the end of each cell
+and bounded inside it, which bounds MCDP and rules out almost every cell. A source (arrays here, a database or
+a GPU in `localparity.engines`) opens the cells that are left: it counts their rows in finer cells and, at
+last, by score. That is repeated until no cell decides.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from localparity._scale import range_scale, threshold_reach
 from localparity._types import BoolArray, FloatArray, Group, IntArray, ScoreRange
-from localparity.counts._cells import CellCounts, Grid
-from localparity.counts._comparison import Comparison
-from localparity.counts._rows import KeyedRows
-from localparity.counts._score_counts import Data, ScoreCounts
-from localparity.metrics._gap_curve import SortedRows, each_gap_curve, units_of
-from localparity.metrics._kernels import bound_pairs, open_cells
-from localparity.metrics._profile import reach_bounds
-from localparity.metrics._worst import worst_in_cells
+from localparity.counts._atoms import Atoms, Cells
+from localparity.counts._coarsen import ordinals
+from localparity.counts._comparison import Comparison, check_sizes
+from localparity.counts._kernels import cell_ends, cell_of, find_rows, most_in_a_cell
+from localparity.counts._rows import Key, KeyedRows, group_codes
+from localparity.counts._score_counts import Data, ScoreCounts, on_cells
+from localparity.counts._weights import LIMBS, carry, to_floats
+from localparity.metrics._gap_curve import SortedRows, each_gap_curve, gap_between, units_of
+from localparity.metrics._kernels import (
+    bound_steps,
+    count_at,
+    count_table,
+    decide,
+    entries_below,
+    narrow,
+    score_steps,
+    with_finer,
+)
+from localparity.metrics._profile import mcdp_of, reach_bounds
 from localparity.predictions import Predictions
 
-_CELLS_BY_ROOT = 4.0
-_MOST_CELLS = 2**14
-_MOST_KEYS = 64
-_FEW_ROWS = 2**14
-_LEAST_PARTS = 16
+T = TypeVar("T")
+
 _SLACK = 1e-12
-_SAMPLED = 256
+"""What shares may be off by."""
+
+_SAMPLED = 1024
+_SAMPLED_FIRST = 256
+_NUMBER_BITS = 30
+_SIGN = np.uint64(2**63)
+_SHORTEST = float(np.finfo(np.float64).tiny)
+_MANY_ROWS = 2**17
+"""With fewer rows, starting threads takes longer than they save."""
+
+_FEW_ROWS = 2**11
+"""So few rows are sorted sooner than they are counted in cells."""
+
+_MOST_KEYS = 64
+_ROWS_BY_CELL = 4
+_MOST_CELLS = 2**15
+_MOST_ENTRIES = 2**17
+_BLOCKS = (64, 8, 1)
+_CELLS_BY_ROOT = 4.0
+_MOST_COUNTED = 2**14
+_MANY_OPENED = 2**13
+_LEAST_PARTS = 4
+_ROWS_BY_PART = 8
+_MOST_PARTS = 2**14
 _MOST_PLACES = 2**26
+_MOST_CUT = 2**20
+
+
+# The table of cells.
 
 
 @dataclass(frozen=True, eq=False)
-class Bounds:
-    """What cells say of MCDP under one label.
+class CellTable:
+    """Rows counted by cells of scores, which ascend, and by keys: groups, or groups and labels.
 
     Attributes
     ----------
-    columns : list of ndarray
-        The keys of each group, and of everyone last.
-    begins : ndarray
-        Where each cell begins and ends, as fractions of the score range.
-    shares : ndarray of shape (groups, cells + 1)
-        The share of each group, and of everyone last, before the first cell and up to the end of each.
-    pairs : ndarray of shape (pairs, 2)
-        The rows of `shares` that are compared.
-    least, most : ndarray of shape (pairs, epsilons)
-        The bounds of MCDP.
+    keys : list of tuple
+        The groups and labels; the label is None where labels are not counted.
+    numbers : ndarray
+        The number of each cell on the finest grid so far, -1 for one of a coarser grid or a single score.
+    lowest, highest : ndarray
+        Bounds of the scores in each cell, the same number where all of them are equal.
+    entries : ndarray of shape (cells, keys, 1), or more
+        The number of rows and, with weights, the limbs of their sum (and of the sum of their squares), as
+        `localparity.counts._weights` has them.
+
+    Examples
+    --------
+    >>> ends = np.array([0.25, 0.75])
+    >>> table = CellTable([("a", None), ("b", None)], np.arange(2), ends, ends, np.ones((2, 2, 1), dtype=int))
+    >>> table.to_counts((0.0, 1.0), 1e-15).size
+    4
     """
 
-    columns: list[IntArray]
-    begins: FloatArray
-    shares: FloatArray
-    pairs: IntArray
-    least: FloatArray
-    most: FloatArray
+    keys: list[Key]
+    numbers: IntArray
+    lowest: FloatArray
+    highest: FloatArray
+    entries: IntArray
+
+    @classmethod
+    def empty(cls, keys: list[Key], cells: int, *, weighted: bool) -> CellTable:
+        """Cells without rows, in which the rows of a source are counted, batch by batch."""
+        entries = np.zeros((cells, len(keys), 1 + 2 * LIMBS if weighted else 1), dtype=np.int64)
+        lowest, highest = _no_ends(cells)
+        return cls(keys, np.arange(cells), lowest, highest, entries)
+
+    @classmethod
+    def of_scores(cls, keys: list[Key], counts: ScoreCounts) -> CellTable:
+        """Counts as a table in which every score is a cell."""
+        weighted = any(atoms.units is not None for atoms in counts.atoms.values())
+        scores = np.unique(np.concatenate([np.empty(0), *(each.scores for each in counts.atoms.values())]))
+        table = cls.empty(keys, scores.size, weighted=weighted)
+        for key, atoms in counts.atoms.items():
+            places, column = np.searchsorted(scores, atoms.scores), keys.index(key)
+            table.entries[places, column, 0] = atoms.rows
+            if atoms.units is not None:
+                table.entries[places, column, 1:] = atoms.units.reshape(2 * LIMBS, -1).T
+        return replace(table, numbers=np.full(scores.size, -1), lowest=scores, highest=scores)
+
+    @property
+    def steps(self) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+        """The table as compiled loops take it."""
+        return self.numbers, self.lowest, self.highest, self.entries
+
+    @property
+    def rows(self) -> IntArray:
+        """The number of rows in each cell, by key."""
+        return self.entries[:, :, 0]
+
+    @property
+    def known(self) -> BoolArray:
+        """Whether all rows of a cell have one score."""
+        return np.asarray(self.lowest == self.highest)
+
+    def add_at(self, cells: NDArray[Any], rows: KeyedRows) -> None:
+        """Add rows, given the cell of each."""
+        ends = np.stack([self.lowest, self.highest])
+        count_at(cells, *rows.arrays, self.entries, ends)
+        self.lowest[:], self.highest[:] = ends
+
+    def merge(self, other: CellTable) -> None:
+        """Add the rows of another table of the same cells."""
+        np.add(self.entries, other.entries, out=self.entries)
+        np.minimum(self.lowest, other.lowest, out=self.lowest)
+        np.maximum(self.highest, other.highest, out=self.highest)
+
+    def at(self, cells: IntArray | BoolArray) -> CellTable:
+        """Some of the cells."""
+        ends = self.lowest[cells], self.highest[cells]
+        return CellTable(self.keys, self.numbers[cells], *ends, self.entries[cells])
+
+    def occupied(self) -> CellTable:
+        """The cells that have rows."""
+        return self.at(np.flatnonzero(self.rows.any(axis=1)))
+
+    def with_finer(self, opened: BoolArray, finer: CellTable) -> CellTable:
+        """The table with some cells replaced by finer ones of the same rows."""
+        return CellTable(self.keys, *with_finer(self.steps, opened, finer.steps))
+
+    def to_counts(self, score_range: ScoreRange, resolution: float) -> ScoreCounts:
+        """The same rows by group and label, those of a cell at its highest score."""
+        atoms = {key: self._atoms(place) for place, key in enumerate(self.keys)}
+        cells, several = None, ~self.known
+        if several.any():
+            cells = Cells(np.nextafter(self.lowest[several], -np.inf), self.highest[several])
+        return on_cells(ScoreCounts(atoms, score_range, resolution), cells)
+
+    def _atoms(self, key: int) -> Atoms:
+        occupied = np.flatnonzero(self.rows[:, key])
+        entries, units = self.entries[occupied, key], None
+        if entries.shape[1] > 1:
+            units = carry(np.ascontiguousarray(entries[:, 1:].T.reshape(2, LIMBS, -1)))
+        return Atoms.of_counts(self.highest[occupied] + 0.0, entries[:, 0].copy(), units)
+
+
+def _no_ends(cells: int) -> FloatArray:
+    """The lowest and the highest score of cells that have none."""
+    return np.repeat([[np.inf], [-np.inf]], cells, axis=1)
+
+
+# The search.
+
+
+Opener = Callable[[CellTable, BoolArray], CellTable | None]
+"""Counts the rows of a table's opened cells in finer ones, or by score; None where they are too many."""
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
-    """Of whom MCDP is asked, and at which epsilons."""
+class Search:
+    """Which cells decide MCDP, of every pair that is compared or of the worst alone.
 
-    groups: tuple[Group, ...]
-    score_range: ScoreRange
-    resolution: float
+    Attributes
+    ----------
+    keys : list of tuple
+        The groups and labels.
+    sizes : ndarray
+        How many rows each key has.
+    comparison : Comparison
+        Who is compared; a group that is too small is not.
+    epsilons : ndarray
+        The half-widths of the windows.
+    score_range : tuple of float
+        The range of the scores.
+    resolution : float
+        Fractions of the range that differ by less count as equal.
+    worst : bool
+        Whether the MCDP of the worst pair is all that is asked for.
+    """
+
+    keys: list[Key]
+    sizes: IntArray
     comparison: Comparison
     epsilons: FloatArray
+    score_range: ScoreRange
+    resolution: float
+    worst: bool = False
 
     @cached_property
-    def _reach(self) -> FloatArray:
-        """The half-widths that runs must exceed: to carry a window whatever the rounding, and at all."""
-        return reach_bounds(self.epsilons, self.resolution)
+    def _groups(self) -> tuple[tuple[Group, ...], IntArray]:
+        """The groups, and by label the place of each key's among them, -1 for those not compared."""
+        return group_codes(self.keys, self.comparison)
 
-    def bounds(self, cells: CellCounts) -> list[Bounds]:
-        """What cells say of MCDP, for each label that is compared."""
-        ends = np.stack([cells.lowest, cells.highest], axis=1).ravel()
-        begins = units_of(ends, self.score_range, self.resolution)
-        found = []
-        for label in self.comparison.labels:
-            columns, pairs = self._compared(cells, label)
-            below = np.stack([cells.below(each, np.float64) for each in columns]).astype(np.float64)
-            shares = below / np.maximum(below[:, -1:], np.finfo(np.float64).tiny)
-            given = begins, cells.known, shares, pairs
-            least, most = bound_pairs(*given, self._reach, _SLACK, False)
-            found.append(Bounds(columns, begins, shares, pairs, least, most))
-        return found
+    @cached_property
+    def group_rows(self) -> IntArray:
+        """How many rows each group has under each label (rows)."""
+        groups, group_of = self._groups
+        rows = np.zeros((len(group_of), len(groups) + 1), dtype=np.int64)
+        for label, codes in enumerate(group_of):
+            np.add.at(rows[label], codes, self.sizes)  # those not compared are counted last
+        return rows[:, :-1]
 
-    def _compared(self, cells: CellCounts, label: int | None) -> tuple[list[IntArray], IntArray]:
-        """The keys of each group, and of everyone last, and the pairs of the groups that are large enough."""
-        columns = self._columns(cells, label)
-        large = np.array([*self.sizes(cells, label), np.inf]) >= max(1, self.comparison.min_group_size)
-        pairs = self.comparison.pair_places(self.groups)
-        return [*columns, np.concatenate(columns)], pairs[large[pairs].all(axis=1)]
+    @cached_property
+    def _pairs(self) -> IntArray:
+        return self.comparison.pair_places(self._groups[0])
 
-    def _columns(self, cells: CellCounts, label: int | None) -> list[IntArray]:
-        """The keys of each group under a label."""
-        columns: dict[Group, list[int]] = {group: [] for group in self.groups}
-        for column, (group, of) in enumerate(cells.keys):
-            if label in (None, of):
-                columns[group].append(column)
-        return [np.array(each, dtype=np.int64) for each in columns.values()]
+    @cached_property
+    def _terms(self) -> tuple[Any, ...]:
+        """The search as compiled loops take it."""
+        large = self.group_rows >= max(1, self.comparison.min_group_size)
+        large = np.column_stack([large, np.ones(len(large), dtype=bool)])
+        scale = range_scale(self.score_range)
+        low, high = (scale * end for end in self.score_range)
+        bottom = threshold_reach(self.score_range[0], self.resolution, self.score_range)
+        reach = reach_bounds(self.epsilons, self.resolution)
+        compared = large[:, self._pairs].all(axis=2)
+        frame = scale, low, high - low, bottom
+        return self._groups[1], self._pairs, compared, reach, frame, _SLACK, self.worst
 
-    def sizes(self, cells: CellCounts, label: int | None) -> list[int]:
-        """How many rows each group has under a label."""
-        rows = cells.rows.sum(axis=0)
-        return [int(rows[each].sum()) for each in self._columns(cells, label)]
+    def check_sizes(self) -> None:
+        """Raise a ValueError where a group is too small."""
+        for label, rows in zip(self.comparison.labels, self.group_rows, strict=True):
+            check_sizes(self.comparison, self._groups[0], rows.tolist(), label)
 
-    def opened(self, cells: CellCounts, bounds: list[Bounds], *, worst: bool = False) -> BoolArray:
-        """The cells whose rows must be known to know MCDP of each pair, or of the worst pair alone."""
-        opened = np.zeros(cells.known.size, dtype=bool)
-        floor = np.max([found.least.max(axis=0, initial=0.0) for found in bounds], axis=0) if worst else 0.0
-        for found in bounds:
-            matters = (found.most >= floor).any(axis=1)
-            given = found.begins, cells.known, found.shares, found.pairs[matters]
-            least, most = np.maximum(found.least, floor)[matters], found.most[matters]
-            opened |= open_cells(*given, least, most, self._reach[1], _SLACK)
-        # What was not opened in coarser cells, and has no number since, does not decide.
-        return opened & (cells.numbers >= 0)
+    def decide(self, table: CellTable) -> tuple[BoolArray, BoolArray]:
+        """The cells that decide, and by label (rows) the pairs whose MCDP is asked for."""
+        opened, matters = decide(table.steps, self._terms)
+        return opened, matters
+
+    def refine(
+        self, table: CellTable, opener: Opener, decided: tuple[BoolArray, BoolArray] | None = None
+    ) -> tuple[CellTable, BoolArray, BoolArray]:
+        """Open cells until none decides, or until a source opens no more of those that do.
+
+        Returns the table, the cells that still decide, and the pairs whose MCDP is asked for.
+        """
+        opened, matters = decided or self.decide(table)
+        while opened.any():
+            finer = opener(table, opened)
+            if finer is None:
+                break
+            table = table.with_finer(opened, finer)
+            if (finer.numbers < 0).all():  # every score is known, and nothing decides
+                return table, np.zeros(table.numbers.size, dtype=bool), matters
+            opened, matters = self.decide(table)
+        return table, opened, matters
+
+    def mcdp(self, table: CellTable, matters: BoolArray) -> FloatArray:
+        """MCDP of the worst pair at each epsilon, given a table of which no cell decides."""
+        knots = units_of(table.highest, self.score_range, self.resolution)
+        worst = np.zeros(self.epsilons.size)
+        for group_of, chosen in zip(self._groups[1], matters, strict=True):
+            below = entries_below(table.entries, group_of, len(self._groups[0]))
+            for pair in self._pairs[chosen].tolist():
+                first, second = (_weights_of(below[side]) for side in pair)
+                gap = gap_between(first, second, first[-1], second[-1])[1:]
+                found = mcdp_of(knots, gap, self.epsilons, self.resolution, self.score_range)
+                worst = np.maximum(worst, found)
+        return worst
+
+    def likely(self, table: CellTable, most_pairs: int) -> BoolArray:
+        """The cells that are likely to decide MCDP of all rows, given a table of some of them.
+
+        These are the cells in which the gap is as close to MCDP, at one of the epsilons, as chance may bring
+        it. With more than so many pairs, none.
+        """
+        likely = np.zeros(table.numbers.size, dtype=bool)
+        _, pairs, compared, *_ = self._terms
+        _, shares, bounds = bound_steps(table.steps, self._terms)
+        for label, chosen in enumerate(compared):
+            sizes = np.append(self.group_rows[label], self.group_rows[label].sum())
+            for place in np.flatnonzero(chosen) if chosen.sum() <= most_pairs else ():
+                one, other = pairs[place]
+                gap = np.abs(shares[label, one] - shares[label, other])
+                noise = np.sqrt(1.0 / sizes[one] + 1.0 / sizes[other])
+                near = (np.abs(gap - bounds[label, 1, place][:, None]) <= noise).any(axis=0)
+                likely |= near[1:] | near[:-1]
+        return likely
+
+
+def _weights_of(below: IntArray) -> NDArray[Any]:
+    """Numbers of rows, or weights in extended precision."""
+    return below[0] if len(below) == 1 else to_floats(carry(below), np.longdouble)
+
+
+# Arrays as a source: rows in memory, counted on a grid that is cut where they decide.
+
+
+class Grid(NamedTuple):
+    """Which cell a score lies in: between multiples of a power of two or, with a shift, by the score's bits.
+
+    What lies beyond the first or the last cell is counted with it. Some cells may be cut again, each into
+    ``2**bits`` parts; only scores in these then have a cell, numbered as if they were all.
+
+    Attributes
+    ----------
+    scale, first : float
+        A score times the scale, rounded down, less the first is the number of its cell.
+    last : int
+        The number of the last cell, were all of them cut.
+    ordinal : uint64
+        The bits, as a number in the order of the floats, at which the first cell begins.
+    shift : int
+        The bits that tell scores of one cell apart; -1 where cells are between multiples.
+    bits : int
+        The bits that tell the parts of one cell apart.
+    place : ndarray
+        For each cell, the place among those that are cut, -1 for any other; empty where none is cut.
+    """
+
+    scale: float
+    first: float
+    last: int
+    ordinal: np.uint64 = np.uint64(0)
+    shift: int = -1
+    bits: int = 0
+    place: IntArray = np.empty(0, dtype=np.int64)
+
+    @classmethod
+    def over(cls, scores: NDArray[Any], cells: int) -> Grid:
+        """A grid of so many cells at most on a sample of the scores; by bits where that crowds them less.
+
+        Examples
+        --------
+        >>> Grid.over(np.linspace(0.0, 1.0, 9), cells=4)[:5]
+        (4.0, 0.0, 3, np.uint64(9223372036854775808), -1)
+        >>> Grid.over(10.0 ** np.arange(-300.0, 0.0), cells=16).shift
+        58
+        """
+        sample = np.sort(scores[:: max(1, scores.size // _SAMPLED)]).astype(np.float64)
+        sample = sample[np.diff(sample, prepend=-np.inf) > 0.0]
+        ends = ordinals(sample[[0, -1]]).view(np.uint64) ^ _SIGN
+        shift = max(0, int(ends[1] - ends[0]).bit_length() - cells.bit_length() + 1)
+        by_bits = cls(0.0, 0.0, cells - 1, ends[0], shift)
+        low, high = sample[0] / 4.0, sample[-1] / 4.0
+        exponent = int(np.frexp(cells / 4.0 / (high - low))[1]) - 1 if high - low > _SHORTEST else 0
+        if not -900 < exponent < 900 or max(-low, high) * 2.0 ** (exponent + 2) > 2.0**50:
+            return by_bits
+        scale = 2.0**exponent
+        even = by_bits._replace(scale=scale, first=float(np.floor(sample[0] * scale)), shift=-1)
+        return by_bits if 2 * most_in_a_cell(sample, by_bits) < most_in_a_cell(sample, even) else even
+
+    def cut(self, numbers: IntArray, parts: int) -> Grid:
+        """The same grid, with the cells of some numbers cut into about so many parts, all others left out."""
+        bits = min(parts.bit_length() - 1, _NUMBER_BITS - self.last.bit_length())
+        if self.shift >= 0:
+            bits = min(bits, self.shift)
+        place = np.full(self.last + 1, -1)
+        place[numbers] = np.arange(numbers.size)
+        finer = 2.0**bits
+        return Grid(
+            self.scale * finer,
+            self.first * finer,
+            ((self.last + 1) << bits) - 1,
+            self.ordinal,
+            self.shift - bits if self.shift >= 0 else -1,
+            bits,
+            place,
+        )
+
+    def all_cut(self, numbers: IntArray) -> tuple[Grid, IntArray]:
+        """The grid on which every cell is cut as these are, and the numbers there of some parts."""
+        return self._replace(bits=0, place=np.empty(0, dtype=np.int64)), self._among_all(numbers)
+
+    @property
+    def cells(self) -> int:
+        """How many cells there are; of a grid that was cut, how many parts."""
+        return int(np.count_nonzero(self.place >= 0)) << self.bits if self.place.size else self.last + 1
+
+    def edges(self, numbers: IntArray, score_range: ScoreRange) -> tuple[FloatArray, FloatArray]:
+        """The lowest and the highest score that there can be in cells of some numbers."""
+        return cell_ends(self._among_all(numbers), self, *score_range)
+
+    def _among_all(self, numbers: IntArray) -> IntArray:
+        """The numbers of some parts, were all cells cut."""
+        if not self.place.size:
+            return numbers
+        cut = np.flatnonzero(self.place >= 0)
+        return np.asarray((cut[numbers >> self.bits] << self.bits) + (numbers & ((1 << self.bits) - 1)))
+
+
+class ArrayRows:
+    """Rows in memory; once some cells were opened, those of them.
+
+    Parameters
+    ----------
+    rows : KeyedRows
+        The rows.
+    grid : Grid
+        The cells that they are counted in.
+    score_range : tuple of float
+        The range of the scores.
+    ends : bool
+        Whether to note the lowest and the highest score of each cell, which tells cells of one score.
+    squares : bool
+        Whether to sum up squared weights too, as counts need them.
+    n_jobs : int
+        How many threads count.
+    """
+
+    def __init__(
+        self,
+        rows: KeyedRows,
+        grid: Grid,
+        score_range: ScoreRange,
+        *,
+        ends: bool,
+        squares: bool = False,
+        n_jobs: int = 1,
+    ) -> None:
+        self.rows, self.grid, self._score_range, self._n_jobs = rows, grid, score_range, n_jobs
+        self._ends, self._many = ends, _MANY_OPENED
+        self._width = 1 if rows.weights is None else 1 + LIMBS * (1 + squares)
+
+    def count(self) -> tuple[IntArray, FloatArray]:
+        """The entries of all cells and, where they are noted, the ends of the scores in each.
+
+        They are the same whatever the number of jobs.
+        """
+
+        def count(part: KeyedRows) -> tuple[IntArray, FloatArray]:
+            entries = np.zeros((self.grid.cells, len(part.keys), self._width), dtype=np.int64)
+            ends = _no_ends(self.grid.cells if self._ends else 0)
+            count_table(*part.arrays, self.grid, entries, ends)
+            return entries, ends
+
+        (entries, ends), *others = in_parts(count, self.rows, self._n_jobs)
+        for other, (lowest, highest) in others:
+            entries += other
+            ends = np.stack([np.minimum(ends[0], lowest), np.maximum(ends[1], highest)])
+        return entries, ends
+
+    def table(self) -> CellTable:
+        """The rows by the cells of the grid."""
+        entries, ends = self.count()
+        numbers = np.arange(len(entries))
+        lowest, highest = ends if self._ends else self.grid.edges(numbers, self._score_range)
+        table = CellTable(self.rows.keys, numbers, lowest, highest, entries)
+        return table.occupied() if self._ends else table
+
+    def open(self, table: CellTable, opened: BoolArray) -> CellTable | None:
+        """Cut cells of many rows, and sort the rows of others; None where they are too many for a table."""
+        numbers, inside = table.numbers[opened], int(table.entries[opened][:, :, 0].sum())
+        self.rows = rows = find_in(self.rows, self.grid, numbers, inside, self._n_jobs)
+        most = _MOST_PLACES // (len(rows.keys) * self._width)
+        self.grid, numbers = self.grid.all_cut(numbers)
+        if inside > self._many and self.grid.last < _MOST_CUT:
+            parts = min(inside // _ROWS_BY_PART, _MOST_PARTS) // numbers.size
+            cut = self.grid.cut(numbers, max(_LEAST_PARTS, parts))
+            if cut.bits:  # or else cells of single floats, but for the ends
+                # Cells are cut once, and again only where their rows are too many to sort.
+                self.grid, self._many = cut, most
+                return self.table()
+        if inside > most:
+            return None
+        return CellTable(rows.keys, *score_steps(*rows.arrays, len(rows.keys), self._width))
+
+
+def in_parts(work: Callable[[KeyedRows], T], rows: KeyedRows, n_jobs: int) -> list[T]:
+    """What `work` makes of as many parts of the rows as there are jobs, in their order."""
+    if n_jobs == 1 or rows.scores.size < _MANY_ROWS:
+        return [work(rows)]
+    with ThreadPoolExecutor(n_jobs) as executor:
+        return list(executor.map(work, rows.parts(n_jobs)))
+
+
+def find_in(rows: KeyedRows, grid: Grid, numbers: IntArray, inside: int, n_jobs: int) -> KeyedRows:
+    """Those of some rows that lie in the cells of some numbers, and how many these are is known."""
+    opened = np.zeros(1 + grid.cells, dtype=bool)
+    opened[1 + numbers] = True
+
+    def find(part: KeyedRows) -> KeyedRows:
+        scores, codes, weights = part.arrays
+        room = min(inside, scores.size)
+        found = np.empty(room, scores.dtype), np.empty(room, codes.dtype), np.empty(min(room, weights.size))
+        count = find_rows(scores, codes, weights, grid, opened, found)
+        scores, codes, weights = (each[:count] for each in found)
+        return KeyedRows(scores, codes, part.keys, None if part.weights is None else weights)
+
+    joined = KeyedRows.join(in_parts(find, rows, n_jobs))
+    if joined.scores.size != inside:
+        raise AssertionError("fewer rows are in the cells than were counted there")
+    return joined
+
+
+# MCDP of the worst pair, and counts that have it of every pair.
+
+
+def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs: int = 1) -> FloatArray:
+    """MCDP of the worst pair at each epsilon; a group that is too small is an error."""
+    if not epsilons.size:
+        return np.zeros(0)
+    if isinstance(data, Predictions):
+        worst = None
+        if _in_cells(data, _FEW_ROWS):
+            worst = _worst_in_cells(data, comparison, epsilons, n_jobs)
+        elif data.exchangeable:
+            worst = _worst_sorted(data, comparison, epsilons)
+        if worst is not None:
+            return worst
+    curves = each_gap_curve(data, comparison)
+    return np.asarray(np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0))
 
 
 def _in_cells(predictions: Predictions, few: int) -> bool:
@@ -127,65 +544,35 @@ def _in_cells(predictions: Predictions, few: int) -> bool:
     return len(predictions) > few and n_keys <= _MOST_KEYS and predictions.clusters is None
 
 
-def cells_for(question: Question, predictions: Predictions, n_jobs: int) -> CellCounts | None:
-    """Rows counted so that the answer to a question is exact.
-
-    None where sorting all rows is quicker, or the only way: few rows, many groups, or many rows that decide.
-    """
-    if not _in_cells(predictions, _FEW_ROWS):
-        return None
-    rows = KeyedRows.of(predictions)
-    size = rows.scores.size
-    n_cells = min(_MOST_CELLS, 1 + int(_CELLS_BY_ROOT * size**0.5))
-    grid = Grid.over(rows.scores, n_cells)
-    cells = CellCounts.of(rows, grid, n_jobs=n_jobs)
-    opened = question.opened(cells, question.bounds(cells))
-    if 4 * cells.rows[opened].sum() > size:
-        return None
-    if opened.any():
-        rows = cells.find(rows, grid, opened, n_jobs)
-        if rows.scores.size > _FEW_ROWS:
-            numbers = cells.numbers[opened]
-            grid = grid.cut(numbers, max(_LEAST_PARTS, n_cells // numbers.size))
-            cells = cells.with_finer(opened, CellCounts.of(rows, grid, n_jobs=n_jobs))
-            opened = question.opened(cells, question.bounds(cells))
-            rows = cells.find(rows, grid, opened, n_jobs)
-    if opened.any():
-        if rows.scores.size * len(rows.keys) > _MOST_PLACES:
-            return None
-        cells = cells.with_finer(opened, CellCounts.of_scores(rows))
-    return cells
-
-
-def _people(predictions: Predictions) -> tuple[tuple[Group, ...], ScoreRange, float]:
-    """What a question says of predictions."""
-    return predictions.groups, predictions.score_range, predictions.resolution
-
-
-def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs: int = 1) -> FloatArray:
-    """MCDP of the worst pair at each epsilon."""
-    if not epsilons.size:
-        return np.zeros(0)
-    if isinstance(data, Predictions):
-        if _in_cells(data, _FEW_ROWS // 8) and not _few_scores(data.scores):
-            found = worst_in_cells(data, comparison, epsilons, n_jobs)
-            if found is not None:
-                return found
-        if not _in_cells(data, _FEW_ROWS) and data.exchangeable:
-            return _worst_sorted(data, comparison, epsilons)
-        data = count_for(data, comparison, epsilons, n_jobs)
-    curves = each_gap_curve(data, comparison)
-    return np.asarray(np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0))
-
-
-def _few_scores(scores: FloatArray) -> bool:
-    """Whether there are so few distinct scores that rows of one score are best counted together."""
-    sample = scores[:: max(1, scores.size // _SAMPLED)]
-    return np.unique(sample).size < 0.9 * sample.size
+def _worst_in_cells(
+    people: Predictions, comparison: Comparison, epsilons: FloatArray, n_jobs: int
+) -> FloatArray | None:
+    """The same by the search; None where so many rows decide that a table of them would not fit."""
+    rows, ends = KeyedRows.of(people), people.score_range
+    n_keys, size = len(rows.keys), rows.scores.size
+    most = min(_MOST_CELLS, _MOST_ENTRIES // (n_keys * (1 if rows.weights is None else 1 + LIMBS)))
+    sample = rows.scores[:: max(1, size // _SAMPLED_FIRST)]
+    grid = Grid.over(sample, min(most, 2 + size // _ROWS_BY_CELL))
+    grid = grid._replace(last=cell_of(ends[1], *grid[:5]))
+    # Where scores are tied, cells of one score are known once their ends are.
+    tied = np.unique(sample).size < 0.9 * sample.size
+    source = ArrayRows(rows, grid, ends, ends=tied, n_jobs=n_jobs)
+    entries, seen = source.count()
+    in_all = np.array([entries[:, key, 0].sum() for key in range(n_keys)])
+    search = Search(rows.keys, in_all, comparison, epsilons, ends, people.resolution, worst=True)
+    search.check_sizes()
+    # Of many cells few matter: they are looked at in blocks first.
+    steps, *decided = narrow(entries, seen, grid, ends, _BLOCKS, search._terms)
+    table = CellTable(rows.keys, *steps)
+    table, opened, matters = search.refine(table, source.open, (decided[0], decided[1]))
+    return None if opened.any() else search.mcdp(table, matters)
 
 
 def _worst_sorted(predictions: Predictions, comparison: Comparison, epsilons: FloatArray) -> FloatArray:
-    """The same from all rows sorted; a pair with no gap as large as the worst MCDP is passed over."""
+    """A shortcut for few rows, or many groups: from all rows sorted.
+
+    A pair with no gap as large as the worst MCDP so far is passed over.
+    """
     worst = np.zeros(epsilons.size)
     for rows in SortedRows.strata(predictions, comparison):
         pairs = comparison.pair_places(predictions.groups)
@@ -199,8 +586,21 @@ def _worst_sorted(predictions: Predictions, comparison: Comparison, epsilons: Fl
 def count_for(
     predictions: Predictions, comparison: Comparison, epsilons: FloatArray, n_jobs: int = 1
 ) -> ScoreCounts:
-    """Count rows so that MCDP at some epsilons is exact for every pair of groups that are large enough."""
-    found = cells_for(Question(*_people(predictions), comparison, epsilons), predictions, n_jobs)
-    if found is None:
-        return ScoreCounts.from_predictions(predictions)
-    return found.to_counts(predictions.score_range, predictions.resolution)
+    """Count rows so that MCDP at some epsilons is exact for every pair of groups that are large enough.
+
+    Where rows are few, of many groups, or many of them decide, all of them are sorted.
+    """
+    rows, ends = KeyedRows.of(predictions), predictions.score_range
+    size = rows.scores.size
+    if _in_cells(predictions, 8 * _FEW_ROWS):
+        grid = Grid.over(rows.scores, min(_MOST_COUNTED, 1 + int(_CELLS_BY_ROOT * size**0.5)))
+        source = ArrayRows(rows, grid, ends, ends=True, squares=True, n_jobs=n_jobs)
+        table = source.table()
+        sizes = table.rows.sum(axis=0)
+        search = Search(rows.keys, sizes, comparison, epsilons, ends, predictions.resolution)
+        decided = search.decide(table)
+        if 4 * table.rows[decided[0]].sum() <= size:
+            table, opened, _ = search.refine(table, source.open, decided)
+            if not opened.any():
+                return table.to_counts(ends, predictions.resolution)
+    return ScoreCounts.from_predictions(predictions)

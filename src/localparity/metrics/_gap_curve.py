@@ -23,6 +23,7 @@ from localparity.counts._score_counts import (
     Stratum,
     as_counts,
     as_data,
+    checked_data,
     strata_of,
     with_everyone,
 )
@@ -176,7 +177,9 @@ class GapCurve:
     Examples
     --------
     >>> import localparity as lp
-    >>> curve = lp.gap_curve(None, [0.2, 0.6, 0.4, 0.8], sensitive_features=["a", "a", "b", "b"])
+    >>> groups = ["a", "a", "b", "b"]
+    >>> rows = lp.Predictions.from_arrays(None, [0.2, 0.6, 0.4, 0.8], sensitive_features=groups)
+    >>> curve = lp.gap_curve(rows)
     >>> curve.knots, curve.gap
     (array([0.2, 0.4, 0.6, 0.8]), array([0.5, 0. , 0.5, 0. ]))
     >>> curve(0.65), curve.mcdp(0.05), curve.mcdp(0.1)
@@ -458,8 +461,7 @@ class SortedRows:
         """The rows that are compared, for each label; a group that is too small is an error."""
         rows = KeyedRows.of(predictions)
         scores, codes = sort_rows(rows.scores, rows.codes)
-        in_all = np.bincount(rows.codes, minlength=len(rows.keys))
-        for label, group_of, sizes in rows.strata(comparison, in_all):
+        for label, group_of, sizes in rows.strata(comparison):
             yield cls(predictions, label, scores, codes, group_of, np.append(sizes, sizes.sum()))
 
     def largest_gaps(self, pairs: IntArray) -> FloatArray:
@@ -585,36 +587,23 @@ def gap_between(first: NDArray[Any], second: NDArray[Any], in_first: Any, in_sec
 
 
 def gap_curve(
-    y_true: ArrayLike | Data | None,
-    y_score: ArrayLike | None = None,
+    data: Data,
     *,
-    sensitive_features: Groups | None = None,
     groups: tuple[Group, Group] | None = None,
     criterion: Criterion = "demographic_parity",
-    sample_weight: ArrayLike | None = None,
-    score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
 ) -> GapCurve:
     """The signed gap F_a - F_b between two groups' cumulative distributions.
 
     Parameters
     ----------
-    y_true : array-like, Predictions, ScoreCounts or None
-        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
-        of the arrays.
-    y_score : array-like
-        Scores inside `score_range`.
-    sensitive_features : array-like, data frame or mapping of columns
-        The group of each row. Of several columns, the groups are the combinations that occur.
+    data : Predictions or ScoreCounts
+        The people, as `Predictions.from_arrays` makes them.
     groups : tuple, optional
         The pair (a, b), of which b may be ``"everyone"``. With two groups it may be left out.
     criterion : str
         Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1) or
         "predictive_equality" (label 0).
-    sample_weight : array-like, optional
-        Weights that are not negative.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
 
@@ -627,14 +616,12 @@ def gap_curve(
     --------
     >>> import localparity as lp
     >>> sex = ["f", "f", "m", "m"]
-    >>> lp.gap_curve(None, [0.2, 0.4, 0.4, 0.8], sensitive_features=sex, groups=("f", "m")).gap
+    >>> rows = lp.Predictions.from_arrays(None, [0.2, 0.4, 0.4, 0.8], sensitive_features=sex)
+    >>> lp.gap_curve(rows, groups=("f", "m")).gap
     array([0.5, 0.5, 0. ])
     """
     comparison = Comparison(criterion, min_group_size=min_group_size)
-    data = as_data(
-        comparison, y_true, y_score, sensitive_features, sample_weight=sample_weight, score_range=score_range
-    )
-    counts = as_counts(data)
+    counts = as_counts(checked_data(data, comparison))
     if groups is None and len(counts.groups) > 2:
         raise InputError(f"must be a pair of the {len(counts.groups)} groups, got None", "groups")
     return curve_of_pair(counts, counts.groups if groups is None else groups, comparison)
@@ -643,7 +630,7 @@ def gap_curve(
 def curve_of_pair(counts: ScoreCounts, pair: tuple[Group, ...], comparison: Comparison) -> GapCurve:
     """The curve of one pair of groups, under the one label that a criterion compares."""
     if not isinstance(pair, tuple) or len(pair) != 2:
-        raise ValueError(f"groups must be a pair (a, b), got {pair!r}")
+        raise InputError(f"must be a pair (a, b), got {pair!r}", argument="groups")
     strata = strata_of(counts, comparison)
     if len(strata) > 1:
         raise InputError(

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from localparity._compiled import compiled
 from localparity._types import BoolArray, FloatArray, IntArray
-from localparity.counts._kernels import CHUNK, add_units, cell_ends, cells_of, sort_rows
+from localparity.counts._kernels import CHUNK, add_units, cell_ends, cells_of, sort_with
+from localparity.counts._weights import LIMB_BITS, LIMBS
 
 # A run's half-width falls into one of eight classes an octave, read off the top bits of its float:
 # 2**-60 and shorter is class 0, and a half-width of 1 is class 480.
@@ -360,43 +361,65 @@ def open_cells(
     return decides
 
 
-# Loops over a table of rows by cell and key, each entry their number and the limbs of their weight.
+# Loops over a table of cells, each entry the number of rows of a key and the limbs of their weight.
 
 
-_UNIT = 2.0**-96
-_LIMB = 2.0**32
+_LIMB = 2.0**LIMB_BITS
 
 
 @compiled
-def _add_row(weights: FloatArray, row: int, entry: IntArray) -> None:
-    """Add a row to an entry."""
-    entry[0] += 1
-    if weights.size:
-        add_units(weights[row], entry[1:])
+def _add_weight(weight: float, entry: IntArray) -> None:
+    """Add a row's weight to an entry and, where there is room for it, the squared weight."""
+    add_units(weight, entry[1 : 1 + LIMBS])
+    if entry.size > 1 + LIMBS:
+        add_units(weight * weight, entry[1 + LIMBS :])
+
+
+@compiled
+def count_at(
+    cells: NDArray[Any],
+    scores: NDArray[Any],
+    keys: NDArray[Any],
+    weights: FloatArray,
+    entries: IntArray,
+    ends: FloatArray,
+) -> None:
+    """Add rows at their cell and key, and widen the ends of the cells, where there are any, to the scores."""
+    for row in range(scores.size):
+        entries[np.uint32(cells[row]), keys[row], 0] += 1
+    for row in range(weights.size):
+        _add_weight(weights[row], entries[np.uint32(cells[row]), keys[row]])
+    for row in range(scores.size if ends.size else 0):
+        cell, score = np.uint32(cells[row]), scores[row]
+        if score < ends[0, cell]:
+            ends[0, cell] = score
+        if score > ends[1, cell]:
+            ends[1, cell] = score
 
 
 @compiled
 def count_table(
-    scores: NDArray[Any], keys: NDArray[Any], weights: FloatArray, grid: Any, table: IntArray
+    scores: NDArray[Any],
+    keys: NDArray[Any],
+    weights: FloatArray,
+    grid: Any,
+    entries: IntArray,
+    ends: FloatArray,
 ) -> None:
-    """Add rows at their cell and key."""
+    """Add rows, all of which lie in the cells of a grid, at their cell and key."""
     cells = np.empty(CHUNK, np.int32)
     for start in range(0, scores.size, CHUNK):
         chunk = slice(start, start + CHUNK)
-        part, part_keys, part_weights = scores[chunk], keys[chunk], weights[chunk]
-        cells_of(part, grid, cells)
-        for row in range(part.size):
-            table[np.uint32(cells[row]), part_keys[row], 0] += 1
-        for row in range(part_weights.size):
-            add_units(part_weights[row], table[np.uint32(cells[row]), part_keys[row], 1:])
+        cells_of(scores[chunk], grid, cells)
+        count_at(cells, scores[chunk], keys[chunk], weights[chunk], entries, ends)
 
 
 @compiled
 def score_steps(
     scores: NDArray[Any], keys: NDArray[Any], weights: FloatArray, n_keys: int, width: int
 ) -> Any:
-    """A step for each score of some rows."""
-    ordered, order = sort_rows(scores, np.arange(scores.size))
+    """A step for each score of some rows, without a number: it is not opened again."""
+    ordered, order = sort_with(scores, np.arange(scores.size))
     distinct, step = np.empty(scores.size, np.float64), np.empty(scores.size, np.int64)
     found = 0
     for row in range(scores.size):
@@ -405,27 +428,38 @@ def score_steps(
             distinct[found] = score
             found += 1
         step[row] = found - 1
-    table = np.zeros((found, n_keys, width), np.int64)
+    entries = np.zeros((found, n_keys, width), np.int64)
     for row in range(scores.size):
-        _add_row(weights, order[row], table[step[row], keys[order[row]]])
-    return np.arange(found), distinct[:found], distinct[:found], table
+        entry = entries[step[row], keys[order[row]]]
+        entry[0] += 1
+        if weights.size:
+            _add_weight(weights[order[row]], entry)
+    return np.full(found, -1, np.int64), distinct[:found], distinct[:found], entries
 
 
 @compiled
-def _block_steps(table: IntArray, grid: Any, ends: Any, numbers: IntArray, block: int) -> Any:
-    """The steps of so many cells at a time, by the number of the first."""
-    cells, keys, width = table.shape
-    entries = np.zeros((numbers.size, keys, width), np.int64)
+def _block_steps(
+    entries: IntArray, seen: FloatArray, grid: Any, ends: Any, numbers: IntArray, block: int
+) -> Any:
+    """The steps of so many cells at a time, by the number of the first.
+
+    `seen` has the lowest and the highest score of each cell that has rows, or is empty.
+    """
+    cells, keys, width = entries.shape
+    sums = np.zeros((numbers.size, keys, width), np.int64)
     for key in range(keys):
         for place in range(width):
             for step in range(numbers.size):
-                inside = table[numbers[step] : numbers[step] + block, key, place]
+                inside = entries[numbers[step] : numbers[step] + block, key, place]
                 for cell in range(inside.size):
-                    entries[step, key, place] += inside[cell]
+                    sums[step, key, place] += inside[cell]
     lowest, highest = cell_ends(numbers, grid, ends[0], ends[1])
     if block > 1:
         highest = cell_ends(np.minimum(numbers + block, cells) - 1, grid, ends[0], ends[1])[1]
-    return numbers, lowest, highest, entries
+    for step in range(numbers.size if block == 1 and seen.size else 0):
+        if seen[0, numbers[step]] <= seen[1, numbers[step]]:
+            lowest[step], highest[step] = seen[0, numbers[step]], seen[1, numbers[step]]
+    return numbers, lowest, highest, sums
 
 
 @compiled
@@ -454,29 +488,33 @@ def with_finer(steps: Any, opened: BoolArray, finer: Any) -> Any:
 
 
 @compiled
-def entries_below(table: IntArray, group_of: IntArray, groups: int) -> IntArray:
-    """The entry of each group, and of everyone last, before the first cell and up to the end of each."""
-    cells, keys, width = table.shape
-    below = np.zeros((groups + 1, width, cells + 1), np.int64)
+def entries_below(entries: IntArray, group_of: IntArray, groups: int) -> IntArray:
+    """The rows, or the limbs of the weight, of each group before the first cell and up to the end of each.
+
+    Everyone is the last group.
+    """
+    cells, keys, width = entries.shape
+    first, last = (0, 1) if width == 1 else (1, 1 + LIMBS)
+    below = np.zeros((groups + 1, last - first, cells + 1), np.int64)
     for key in range(keys):
-        for place in range(width if group_of[key] >= 0 else 0):
+        for place in range(first, last if group_of[key] >= 0 else first):
             running = 0
             for cell in range(cells):
-                running += table[cell, key, place]
-                below[group_of[key], place, cell + 1] += running
-                below[groups, place, cell + 1] += running
+                running += int(entries[cell, key, place])
+                below[group_of[key], place - first, cell + 1] += running
+                below[groups, place - first, cell + 1] += running
     return below
 
 
 @compiled
-def _shares_below(table: IntArray, group_of: IntArray, groups: int) -> FloatArray:
+def _shares_below(entries: IntArray, group_of: IntArray, groups: int) -> FloatArray:
     """The share of each group, and of everyone last, before the first cell and up to the end of each."""
-    below = entries_below(table, group_of, groups)
+    below = entries_below(entries, group_of, groups)
     shares = below[:, -1].astype(np.float64)
-    for limb in range(below.shape[1] - 2, 0, -1):
+    for limb in range(below.shape[1] - 2, -1, -1):
         shares = shares * _LIMB + below[:, limb]
     for group in range(groups + 1):
-        shares[group] /= shares[group, -1]
+        shares[group] /= max(shares[group, -1], 1.0)
     return shares
 
 
@@ -492,34 +530,51 @@ def _begins_of(lowest: FloatArray, highest: FloatArray, frame: Any) -> FloatArra
 
 
 @compiled
-def decide(steps: Any, question: Any) -> tuple[BoolArray, BoolArray]:
-    """The steps that decide MCDP of the worst pair, and by label (rows) which pairs may be that."""
-    numbers, lowest, highest, table = steps
-    group_of, pairs, reach, frame, slack = question
+def bound_steps(steps: Any, terms: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What steps say of MCDP by label: where they begin, the shares of the groups, and the bounds.
+
+    The bounds have the shape (labels, 2, pairs, half-widths), and are 0 of pairs that are not compared.
+    """
+    _, lowest, highest, entries = steps
+    group_of, pairs, compared, reach, frame, slack, worst = terms
     begins, known = _begins_of(lowest, highest, frame), lowest == highest
     labels, groups = len(group_of), group_of.max() + 1
     shares = np.empty((labels, groups + 1, known.size + 1))
-    bounds = np.empty((labels, 2, len(pairs), reach.shape[1]))
-    floor = np.zeros(reach.shape[1])
+    bounds = np.zeros((labels, 2, len(pairs), reach.shape[1]))
     for label in range(labels):
-        shares[label] = _shares_below(table, group_of[label], groups)
-        bounds[label] = bound_pairs(begins, known, shares[label], pairs, reach, slack, True)
+        shares[label] = _shares_below(entries, group_of[label], groups)
+        chosen = np.flatnonzero(compared[label])
+        found = bound_pairs(begins, known, shares[label], pairs[chosen], reach, slack, worst)
+        for place in range(chosen.size):
+            bounds[label, :, chosen[place]] = found[:, place]
+    return begins, shares, bounds
+
+
+@compiled
+def decide(steps: Any, terms: Any) -> tuple[BoolArray, BoolArray]:
+    """The steps that decide MCDP of every pair, or of the worst alone, and the pairs of each label (rows)
+    whose MCDP is asked for.
+    """
+    numbers, lowest, highest, _ = steps
+    _, pairs, compared, reach, _, slack, worst = terms
+    begins, shares, bounds = bound_steps(steps, terms)
+    known, floor = lowest == highest, np.zeros(reach.shape[1])
+    for label in range(len(bounds) if worst else 0):
         for pair in range(len(pairs)):
             floor = np.maximum(floor, bounds[label, 0, pair])
-    opened, matters = np.zeros(known.size, np.bool_), np.zeros((labels, len(pairs)), np.bool_)
-    for label in range(labels):
+    opened, matters = np.zeros(known.size, np.bool_), np.zeros(compared.shape, np.bool_)
+    for label in range(len(bounds)):
         for pair in range(len(pairs)):
             least, most = np.maximum(bounds[label, 0, pair], floor), bounds[label, 1, pair]
-            if (most >= floor).any():
+            if compared[label, pair] and (most >= floor).any():
                 matters[label, pair] = True
-                between = least.reshape(1, -1), most.reshape(1, -1)
                 opened |= open_cells(
                     begins,
                     known,
                     shares[label],
                     pairs[pair : pair + 1],
-                    between[0],
-                    between[1],
+                    least.reshape(1, -1),
+                    most.reshape(1, -1),
                     reach[1],
                     slack,
                 )
@@ -528,21 +583,21 @@ def decide(steps: Any, question: Any) -> tuple[BoolArray, BoolArray]:
 
 
 @compiled
-def narrow(table: IntArray, grid: Any, ends: Any, blocks: Any, question: Any) -> Any:
+def narrow(entries: IntArray, seen: FloatArray, grid: Any, ends: Any, blocks: Any, terms: Any) -> Any:
     """The steps that cells are taken together in, those that decide, and the pairs that may be the worst.
 
     At first there are as many cells in a step as the first of `blocks` says; those that decide are cut into
     steps of as many as the next one says, and at last into their cells.
     """
-    numbers = np.arange(0, len(table), blocks[0])
-    steps = _block_steps(table, grid, ends, numbers, blocks[0])
-    opened, matters = decide(steps, question)
+    numbers = np.arange(0, len(entries), blocks[0])
+    steps = _block_steps(entries, seen, grid, ends, numbers, blocks[0])
+    opened, matters = decide(steps, terms)
     for level in range(1, len(blocks)):
         size, block = blocks[level - 1], blocks[level]
-        inside = np.zeros(-(-len(table) // block), np.bool_)
+        inside = np.zeros(-(-len(entries) // block), np.bool_)
         for number in steps[0][opened]:
             inside[number // block : (number + size) // block] = True
         numbers = block * np.flatnonzero(inside)
-        steps = with_finer(steps, opened, _block_steps(table, grid, ends, numbers, block))
-        opened, matters = decide(steps, question)
+        steps = with_finer(steps, opened, _block_steps(entries, seen, grid, ends, numbers, block))
+        opened, matters = decide(steps, terms)
     return steps, opened, matters

@@ -8,9 +8,9 @@ from typing import Any, overload
 from localparity._types import ArrayLike, Compare, Criterion, FloatArray, Groups, ScoreRange
 from localparity._validation import InputError, as_epsilon, as_epsilons, as_jobs, setting
 from localparity.counts._comparison import Comparison
-from localparity.counts._score_counts import Data, as_data
+from localparity.counts._score_counts import Data, as_data, checked_data
 from localparity.metrics._exact import worst_mcdp
-from localparity.metrics._gap_curve import Interval, input_curves, worst_interval
+from localparity.metrics._gap_curve import Interval, gap_curves, input_curves, worst_interval
 from localparity.metrics._profile import McdpProfile
 
 PAPER_EPSILONS = (0.0, 0.01, 0.05, 0.1)
@@ -194,15 +194,11 @@ def mcdp_profile(
 
 
 def mcdp_bounds(
-    y_true: ArrayLike | Data | None,
-    y_score: ArrayLike | None = None,
+    data: Data,
     *,
-    sensitive_features: Groups | None = None,
     epsilon: float = 0.0,
     criterion: Criterion = "demographic_parity",
     compare: Compare = "between_groups",
-    sample_weight: ArrayLike | None = None,
-    score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
 ) -> Interval:
     """MCDP(epsilon) and what it lies between when the counts are not exact.
@@ -212,12 +208,8 @@ def mcdp_bounds(
 
     Parameters
     ----------
-    y_true : array-like, Predictions, ScoreCounts or None
-        ScoreCounts, as a rule; of anything else MCDP(epsilon) is exact and the bounds are equal.
-    y_score : array-like
-        Scores inside `score_range`.
-    sensitive_features : array-like, data frame or mapping of columns
-        The group of each row. Of several columns, the groups are the combinations that occur.
+    data : Predictions or ScoreCounts
+        ScoreCounts, as a rule; of Predictions MCDP(epsilon) is exact and the bounds are equal.
     epsilon : float
         The half-width of the windows, as a fraction of the score range.
     criterion : str
@@ -225,10 +217,6 @@ def mcdp_bounds(
         "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
     compare : str
         "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
-    sample_weight : array-like, optional
-        Weights that are not negative.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
 
@@ -246,14 +234,7 @@ def mcdp_bounds(
     """
     epsilon = as_epsilon(epsilon)
     comparison = Comparison(criterion, compare, min_group_size)
-    curves = input_curves(
-        comparison,
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        score_range=score_range,
-    )
+    curves = gap_curves(checked_data(data, comparison), comparison)
     return worst_interval(curve.mcdp_bounds(epsilon) for curve in curves)
 
 

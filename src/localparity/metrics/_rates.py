@@ -12,7 +12,7 @@ from localparity._validation import InputError, as_count, as_epsilon, as_fractio
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import Data, as_counts, as_data, strata_of, with_everyone
 from localparity.metrics._gap_curve import input_curves
-from localparity.metrics._selection import Selection, quotients
+from localparity.metrics._selection import SelectionCounts, quotients
 
 
 def delta_dp(
@@ -229,11 +229,11 @@ def p_rule(
     ratios = []
     for stratum in strata_of(as_counts(data), comparison).values():
         sides = with_everyone(stratum) if compare == "to_overall" else stratum
-        rates = Selection.at(sides, np.array([reach]), "better").rates
+        rates = SelectionCounts.at(sides, np.array([reach]), "better").rates
         if not rates.any():
             raise ValueError(f"no score is above threshold {threshold:g}, so no ratio is defined")
-        found = rates[comparison.pair_places(list(stratum)), 0]
-        ratios.append(float(np.nanmin(quotients(found.min(axis=1), found.max(axis=1)))))
+        of_pairs = rates[comparison.pair_places(list(stratum)), 0]
+        ratios.append(float(np.nanmin(quotients(of_pairs.min(axis=1), of_pairs.max(axis=1)))))
     return min(ratios)
 
 

@@ -18,44 +18,29 @@ from localparity.counts._score_counts import ScoreCounts, Stratum
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class SelectionCounts:
     """Who is selected at each of some cutoffs: people above it, or at or below it where higher is worse.
 
     From a cutoff up to, but not at, the next, the same people are selected. Where scores are known in cells,
     or from a sketch, `least` and `most` bound what is selected at all cutoffs of such a stretch.
-
-    Attributes
-    ----------
-    groups : tuple
-        The groups.
-    cutoffs : ndarray
-        The cutoffs, ascending, in the scores' own units.
-    selected : ndarray of shape (groups, cutoffs)
-        The weight of each group that is selected at the cutoff.
-    least, most : ndarray of shape (groups, cutoffs)
-        The least and the most that is selected from the cutoff up to the next.
-    sizes : ndarray
-        The weight of each group.
-    people : ndarray of shape (groups, cutoffs + 1)
-        How many people of each group, at the least, are selected at the cutoff; in the last column, of all.
-    exact : bool
-        Whether `selected` is exact at each cutoff, whatever is known from there up to the next.
-    complete : bool
-        Whether no other cutoff selects other people.
     """
 
-    groups: tuple[Group, ...]
-    cutoffs: FloatArray
-    selected: NDArray[Any]
+    groups: tuple[Group, ...]  # the groups
+    cutoffs: FloatArray  # the cutoffs, ascending, in the scores' own units
+    selected: NDArray[Any]  # (groups, cutoffs): The weight of each group that is selected at the cutoff
+    # (groups, cutoffs): The least and the most that is selected from the cutoff up to the next
     least: NDArray[Any]
     most: NDArray[Any]
-    sizes: NDArray[Any]
+    sizes: NDArray[Any]  # the weight of each group
+    # (groups, cutoffs + 1): How many people of each group, at the least, are selected at the cutoff; in the
+    # last column, of all
     people: NDArray[Any]
+    # Whether `selected` is exact at each cutoff, whatever is known from there up to the next
     exact: bool = True
-    complete: bool = True
+    complete: bool = True  # whether no other cutoff selects other people
 
     @classmethod
-    def at(cls, sides: Mapping[Group, Atoms], reach: FloatArray, higher_is: HigherIs) -> Selection:
+    def at(cls, sides: Mapping[Group, Atoms], reach: FloatArray, higher_is: HigherIs) -> SelectionCounts:
         """At some cutoffs, each as far as its reach, of scores that are all known."""
         places = [np.searchsorted(atoms.scores, reach, side="right") for atoms in sides.values()]
         selected, sizes = _selected([atoms.below() for atoms in sides.values()], places, higher_is)
@@ -64,7 +49,7 @@ class Selection:
         return cls(tuple(sides), reach, selected, selected, selected, sizes, people)
 
     @classmethod
-    def everywhere(cls, counts: ScoreCounts, stratum: Stratum, higher_is: HigherIs) -> Selection:
+    def everywhere(cls, counts: ScoreCounts, stratum: Stratum, higher_is: HigherIs) -> SelectionCounts:
         """At the bottom of the score range and at every score of a stratum."""
         scores = np.unique(np.concatenate([atoms.scores for atoms in stratum.values()]))
         exact = cls.at(stratum, np.union1d(scores, counts.score_range[:1]), higher_is)
@@ -72,7 +57,7 @@ class Selection:
             exact = replace(exact, people=exact.people / int(np.bincount(counts.clusters.clusters).max()))
         return exact if counts.rank_error == 0.0 else exact._bounded(counts.cells, counts.rank_error)
 
-    def _bounded(self, cells: Cells | None, rank_error: float) -> Selection:
+    def _bounded(self, cells: Cells | None, rank_error: float) -> SelectionCounts:
         """The same, where cells hide who is selected inside them, or any count may be off."""
         if cells is None:
             off = np.ceil(rank_error * self.sizes.astype(np.float64))[:, None]
@@ -96,30 +81,30 @@ class Selection:
         """Weights of each group as shares of the group."""
         return np.asarray(selected / self.sizes[:, None], dtype=np.float64)
 
-    def disclosed(self, limit: int, most: int, higher_is: HigherIs) -> Selection:
+    def disclosed(self, limit: int, most: int, higher_is: HigherIs) -> SelectionCounts:
         """At so few cutoffs that no group has only a few people between any two of them, or beyond.
 
         What is selected in between is known by bounds.
         """
         count = self.cutoffs.size
         places = np.unique(np.linspace(0, count - 1, min(most, count)).astype(np.int64))
-        kept = _far_apart(self.people, places, limit, higher_is)
-        gaps = np.diff([*kept, count]) > 1
+        chosen = _far_apart(self.people, places, limit, higher_is)
+        gaps = np.diff([*chosen, count]) > 1
         last = 0 * self.sizes if higher_is == "better" else self.sizes
-        least, largest = (part[:, kept] for part in (self.least, self.most))
+        least, largest = (part[:, chosen] for part in (self.least, self.most))
         least = np.where(gaps, np.minimum(least, np.column_stack([least[:, 1:], last])), least)
         largest = np.where(gaps, np.maximum(largest, np.column_stack([largest[:, 1:], last])), largest)
         return replace(
             self,
-            cutoffs=self.cutoffs[kept],
-            selected=self.selected[:, kept],
+            cutoffs=self.cutoffs[chosen],
+            selected=self.selected[:, chosen],
             least=least,
             most=largest,
-            people=self.people[:, [*kept, count]],
-            complete=self.complete and len(kept) == count,
+            people=self.people[:, [*chosen, count]],
+            complete=self.complete and len(chosen) == count,
         )
 
-    def only(self, place: int, *, at_cutoff: bool) -> Selection:
+    def only(self, place: int, *, at_cutoff: bool) -> SelectionCounts:
         """At one of the cutoffs by itself, or anywhere from it up to the next."""
         selected, least, most = (part[:, [place]] for part in (self.selected, self.least, self.most))
         if at_cutoff and self.exact:
@@ -137,25 +122,25 @@ def _far_apart(people: NDArray[Any], places: IntArray, limit: int, higher_is: Hi
     """Places between any two of which, and beyond the first and the last, no group has only a few people."""
     nobody, everybody = np.zeros(len(people)), people[:, -1]
     before, end = (everybody, nobody) if higher_is == "better" else (nobody, everybody)
-    kept: list[int] = []
+    chosen: list[int] = []
     for place in places.tolist():
         here = people[:, place]
         steps = np.abs(np.stack([here - before, here - end]))
         if not ((steps > 0) & (steps < limit)).any():
-            kept.append(place)
+            chosen.append(place)
             before = here
-    return kept
+    return chosen
 
 
 def _selected(
     below: list[NDArray[Any]], places: list[IntArray], higher_is: HigherIs
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Of cumulated weights or rows, those selected in each group, and all of each group."""
-    found = [
+    selected = [
         up_to[-1] - up_to[at] if higher_is == "better" else up_to[at]
         for up_to, at in zip(below, places, strict=True)
     ]
-    return np.stack(found), np.stack([up_to[-1] for up_to in below])
+    return np.stack(selected), np.stack([up_to[-1] for up_to in below])
 
 
 def _cumulated(rows: IntArray) -> IntArray:

@@ -35,8 +35,9 @@ class Window:
     Examples
     --------
     >>> import localparity as lp
-    >>> curve = lp.gap_curve(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
-    >>> window = curve.worst_window(0.05)
+    >>> groups = ["a", "a", "b", "b"]
+    >>> rows = lp.Predictions.from_arrays(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=groups)
+    >>> window = lp.gap_curve(rows).worst_window(0.05)
     >>> window.low, window.high, window.higher
     (0.4, 0.6, 'b')
     >>> print(window.sentence)

@@ -11,4 +11,3 @@ from localparity.models.repair import ScoreRepair as ScoreRepair
 from localparity.models.trees import LocalParityLGBMClassifier as LocalParityLGBMClassifier
 from localparity.models.trees import LocalParityXGBClassifier as LocalParityXGBClassifier
 from localparity.models.trees import MCDPObjective as MCDPObjective
-from localparity.models.trees import TableClassifier as TableClassifier

@@ -5,49 +5,43 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from localparity._io._sealed import Files
 from localparity._progress import Progress, progress_bar
-from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, Seed
-from localparity._validation import as_count, as_epsilon, as_fraction, as_probability, as_strength
-from localparity.counts import Comparison
+from localparity._types import Criterion, FloatArray, Group, Seed
+from localparity._validation import InputError, as_count, as_epsilon, as_probability, as_strength, setting
 from localparity.models._bound import (
-    BoundCheck,
+    Attempt,
+    Bound,
     BoundNotMetWarning,
-    Trial,
-    check_bound,
+    Measured,
+    accept_in_order,
     choose,
-    find_sequence,
+    fits_to_test,
+    round_up,
     search_strength,
 )
 from localparity.models._encoding import TableFeatures, UnseenValuesWarning
 from localparity.models._folder import (
-    Files,
     FolderMixin,
+    as_json,
     dump_classes,
-    plain,
     restore_classes,
     restore_groups,
 )
-from localparity.models._rows import TrainingRows, TwoClassMixin, as_seed, check_training_rows
-from localparity.models._sequence import accept_in_order
+from localparity.models._rows import RowsClassifier, TrainingRows, as_seed
 
 # What one kind of model does for `BoundedClassifier`: it is trained, gives scores and is stored.
 
 
 class Model(ABC):
-    """A trained model.
-
-    Attributes
-    ----------
-    filename : str
-        The name of its file in a model folder.
-    """
+    """A trained model; `filename` is the name of its file in a model folder."""
 
     filename: ClassVar[str]
 
@@ -66,13 +60,7 @@ class Model(ABC):
 
 
 class Pace(NamedTuple):
-    """The number of optimiser steps, or trees, of a fit, and its learning rate.
-
-    Examples
-    --------
-    >>> Pace(200, 0.1).shortened()
-    Pace(steps=25, learning_rate=0.4)
-    """
+    """The number of optimiser steps, or trees, of a fit, and its learning rate."""
 
     steps: int
     learning_rate: float
@@ -86,13 +74,7 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 class Backend(ABC, Generic[AnyModel]):
-    """Trains models of one kind on the rows of one call of `fit`.
-
-    Attributes
-    ----------
-    pace : Pace
-        That of a whole fit.
-    """
+    """Trains models of one kind on the rows of one call of `fit`, at the `pace` of a whole fit."""
 
     pace: Pace
 
@@ -108,13 +90,12 @@ class Backend(ABC, Generic[AnyModel]):
         return model
 
 
-class BoundedClassifier(TableFeatures, FolderMixin, TwoClassMixin, BaseEstimator):  # type: ignore[misc]
+class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimator):  # type: ignore[misc]
     """A classifier of two classes, trained at a strength or at the one that a bound on MCDP asks for.
 
     A subclass has the parameters named below and says how features are encoded and which backend trains.
     """
 
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     _model_type: ClassVar[type[Model]]
 
     strength: float | None
@@ -126,77 +107,12 @@ class BoundedClassifier(TableFeatures, FolderMixin, TwoClassMixin, BaseEstimator
     patience: int | None
     random_state: Seed
     verbose: bool
-    classes_: NDArray[Any]
     groups_: tuple[Group, ...]
     strength_: float
-    trials_: list[Trial]
+    trials_: dict[float, Measured]
     bound_met_: bool
     promise_: str
     model_: Any
-
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike,
-        *,
-        sensitive_features: Groups = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Self:
-        """Train on rows with their classes and groups.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            Two classes, of any kind that can be sorted.
-        sensitive_features : array-like, data frame or mapping of columns
-            The group of each row; of several columns, the combinations that occur.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights that are not negative; a row of weight 0 counts as absent.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator.
-        """
-        as_epsilon(self.epsilon)
-        check_bound(self.strength, self.max_mcdp, self.confidence)
-        fraction = as_probability(self.validation_fraction, "validation_fraction")
-        if self.patience is not None:
-            as_count(self.patience, "patience")
-        self._check_parameters()
-        strength = None
-        if self.max_mcdp is None:
-            strength = as_strength(self._default_strength() if self.strength is None else self.strength)
-        for name in ("trials_", "bound_met_"):
-            # A search for a bound in an earlier fit leaves nothing behind.
-            self.__dict__.pop(name, None)
-        rows = check_training_rows(self, X, y, sensitive_features, sample_weight).with_weight()
-        self._fitted_on = rows.describe()
-        self.classes_, self.groups_ = rows.classes, rows.group_names
-        seed = as_seed(self.random_state)
-        validation = tested = None
-        if self.confidence is not None:
-            by_class = Comparison(self.criterion).needs_labels
-            rows, tested = rows.hold_out(fraction, seed, by_class=by_class)
-        rows = rows._replace(features=self._learn_features(rows.features, rows.weights))
-        if tested is not None:
-            with warnings.catch_warnings():
-                # A rare category may occur among the people held out alone, as among new people.
-                warnings.simplefilter("ignore", UnseenValuesWarning)
-                tested = tested._replace(features=self._read_features(tested.features))
-        if self.max_mcdp is not None or self.patience is not None:
-            rows, validation = rows.hold_out(fraction, seed)
-        backend = self._make_backend(rows, validation, seed)
-        if strength is not None:
-            self.strength_, model = strength, self._train(backend, strength, "fit")
-            self.promise_ = "Nothing is promised: the model was trained at a strength, without a bound."
-        else:
-            assert validation is not None
-            model = self._search(backend, validation, tested)
-        self.model_ = backend.finish(model)
-        return self
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class.
@@ -218,6 +134,53 @@ class BoundedClassifier(TableFeatures, FolderMixin, TwoClassMixin, BaseEstimator
     def _check_parameters(self) -> None:
         """Check the parameters that only this class has."""
 
+    def _check_all(self) -> None:
+        as_epsilon(self.epsilon)
+        if self.max_mcdp is not None:
+            Bound.of(self)
+            if self.strength is not None:
+                names = " or ".join(map(setting, ("strength", "max_mcdp")))
+                raise InputError(f"pass {names}, not both, got {self.strength:g} and {self.max_mcdp:g}")
+        elif self.confidence is not None:
+            confidence = as_probability(self.confidence)
+            raise InputError(f"{setting(confidence=confidence)} needs {setting('max_mcdp')}, got None")
+        as_probability(self.validation_fraction, "validation_fraction")
+        if self.patience is not None:
+            as_count(self.patience, "patience")
+        self._check_parameters()
+        if self.max_mcdp is None:
+            self._given_strength()
+
+    def _given_strength(self) -> float:
+        return as_strength(self._default_strength() if self.strength is None else self.strength)
+
+    def _learn(self, rows: TrainingRows) -> None:
+        for name in ("trials_", "bound_met_"):
+            # A search for a bound in an earlier fit leaves nothing behind.
+            self.__dict__.pop(name, None)
+        self.classes_, self.groups_ = rows.classes, rows.group_names
+        seed, fraction = as_seed(self.random_state), self.validation_fraction
+        validation = tested = None
+        if self.confidence is not None:
+            rows, tested = rows.hold_out(fraction, seed, by_class=Bound.of(self).by_class)
+        rows = rows._replace(features=self._learn_features(rows.features, rows.weights))
+        if tested is not None:
+            with warnings.catch_warnings():
+                # A rare category may occur among the people held out alone, as among new people.
+                warnings.simplefilter("ignore", UnseenValuesWarning)
+                tested = tested._replace(features=self._read_features(tested.features))
+        if self.max_mcdp is not None or self.patience is not None:
+            rows, validation = rows.hold_out(fraction, seed)
+        backend = self._make_backend(rows, validation, seed)
+        if self.max_mcdp is None:
+            self.strength_ = self._given_strength()
+            model = self._train(backend, self.strength_, "fit")
+            self.promise_ = "Nothing is promised: the model was trained at a strength, without a bound."
+        else:
+            assert validation is not None
+            model = self._search(backend, validation, tested)
+        self.model_ = backend.finish(model)
+
     @abstractmethod
     def _default_strength(self) -> float:
         """Return the strength where neither it nor a bound is given."""
@@ -231,29 +194,58 @@ class BoundedClassifier(TableFeatures, FolderMixin, TwoClassMixin, BaseEstimator
 
         With a confidence, the search on the validation part says which models are tested and in which order.
         """
-        bound = as_fraction(self.max_mcdp, "max_mcdp")
-        check = BoundCheck(validation, bound, self.epsilon, self.criterion, self.confidence)
+        bound = Bound.of(self)
 
-        def train_at(strength: float, title: str, *, short: bool = False) -> tuple[Model, Trial]:
+        def train_at(strength: float, title: str, *, short: bool = False) -> Attempt[Model]:
             model = self._train(backend, strength, title, short=short)
-            return model, check(strength, model.scores(validation.features))
+            return Attempt(strength, bound.measure(validation, model.scores(validation.features)), model)
+
+        def test(attempt: Attempt[Model]) -> Attempt[Model]:
+            assert tested is not None
+            return replace(attempt, measured=bound.measure(tested, attempt.model.scores(tested.features)))
 
         if tested is None:
-            found = search_strength(train_at, bound)
+            attempts = search_strength(train_at, bound.max_mcdp)
         else:
-            sequence, check = find_sequence(train_at, bound), check._replace(rows=tested)
-            scored = ((model, trial.strength, model.scores(tested.features)) for model, trial in sequence)
-            tries = ((model, check(strength, scores)) for model, strength, scores in scored)
-            accepted, refused = accept_in_order(tries, lambda tried: tried[1].met)
-            found = accepted + refused
-        self.trials_ = [trial for _, trial in found]
-        model, chosen = found[choose(self.trials_)]
-        self.strength_, self.bound_met_ = chosen.strength, chosen.met
-        if not chosen.met:
-            message = check.describe_failure(self.trials_, chosen)
-            warnings.warn(message, BoundNotMetWarning, stacklevel=3)
-        self.promise_ = check.describe(self.trials_, chosen)
-        return model
+            results = map(test, fits_to_test(train_at, bound.max_mcdp))
+            accepted, refused = accept_in_order(results, lambda attempt: bound.is_met(attempt.measured))
+            attempts = accepted + refused
+        self.trials_ = {attempt.strength: attempt.measured for attempt in attempts}
+        chosen = attempts[choose([attempt.measured for attempt in attempts], bound)]
+        self.strength_, self.bound_met_ = chosen.strength, bound.is_met(chosen.measured)
+        if not self.bound_met_:
+            message = self._describe_failure(bound, chosen.measured)
+            warnings.warn(message, BoundNotMetWarning, stacklevel=5)
+        self.promise_ = self._describe_choice(bound, chosen.measured, tested)
+        return chosen.model
+
+    def _describe_failure(self, bound: Bound, chosen: Measured) -> str:
+        """Return the message for a bound that no trial met."""
+        opening = f"{setting(max_mcdp=bound.max_mcdp)} was not met: "
+        if bound.confidence is None:
+            return (
+                f"{opening}of {len(self.trials_)} strengths up to {max(self.trials_):g}, the lowest "
+                f"validation MCDP is {chosen.mcdp:.4f}, at strength {self.strength_:g}; that model is kept"
+            )
+        return (
+            f"{opening}with {setting(confidence=bound.confidence)}, the first model to be tested, of "
+            f"strength {self.strength_:g}, is only known to be within {round_up(chosen.at_most):g} from "
+            f"{chosen.rows:,} people held out; that model is kept"
+        )
+
+    def _describe_choice(self, bound: Bound, chosen: Measured, tested: TrainingRows | None) -> str:
+        """Return what is known of the bound after the choice of a trial, and for whom."""
+        if tested is None:
+            relation = "within" if self.bound_met_ else "above"
+            return (
+                f"On the validation part {bound.measure_name} is {chosen.mcdp:.4f}, {relation} "
+                f"max_mcdp={bound.max_mcdp:g}; the strength, {self.strength_:g}, was chosen out of "
+                f"{len(self.trials_)} by that part, so nothing is promised for other people."
+            )
+        if self.bound_met_:
+            return bound.promise_of_test(tested)
+        known = bound._replace(max_mcdp=round_up(chosen.at_most)).promise_of_test(tested)
+        return f"max_mcdp={bound.max_mcdp:g} was not met. {known}"
 
     def _train(self, backend: Backend[Any], strength: float, title: str, *, short: bool = False) -> Model:
         """Return the model trained at a strength, and show how it goes."""
@@ -287,6 +279,6 @@ def _group_text(group: Any) -> Any:
     if isinstance(group, tuple):
         return [_group_text(part) for part in group]
     try:
-        return plain(group, "sensitive_features")
+        return as_json(group, "sensitive_features")
     except ValueError:
         return str(group)

@@ -1,20 +1,48 @@
-"""The most accurate model whose disparity is within a bound, by a search over strengths."""
+r"""A bound on MCDP(epsilon): how scores do on held-out rows, which strength is within it, what is promised.
+
+A bound that was selected for is tested by fixed-sequence testing: several settings are tested on the same
+people, at one error rate for all of them.
+
+The settings and their order are fixed before the test rows are looked at, the one that is most likely within
+the bound first. A setting is accepted if an upper bound of its true MCDP, which holds with probability
+:math:`1 - \alpha`, is within `max_mcdp`. The first that is not accepted ends the sequence.
+
+Every test has the whole :math:`\alpha`; nothing is lost to the number of settings. Take the first in the
+order whose true MCDP is above `max_mcdp`. No setting above it can be accepted unless that one is. Then its
+upper bound is below its true MCDP, which happens with probability :math:`\alpha` at most. So with probability
+:math:`1 - \alpha` all accepted settings are within `max_mcdp` together, and any of them may be taken,
+whatever the test rows say of their accuracy.
+
+`max_mcdp` is all that is promised of the setting taken. Its own upper bound was chosen together with it, out
+of several, and one of several bounds fails more often than one: it is not reported. Where the first setting
+is refused, its upper bound may be. If its true MCDP is above `max_mcdp`, that bound and any acceptance fail
+only where its upper bound does. If not, a bound above `max_mcdp` holds, and an acceptance fails with
+probability :math:`\alpha` at most, as before.
+
+It is assumed that the test rows are an independent sample of the population, and that nothing before the test
+looked at them: not the fits, nor early stopping, nor the choice of the settings and of their order.
+
+References: Angelopoulos, Bates, Candès, Jordan and Lei (2021), "Learn then Test: Calibrating Predictive
+Algorithms to Achieve Risk Control", arXiv:2110.01052, on fixed sequence testing and on learning the order
+from other rows. Bauer (1991), "Multiple testing in clinical trials", Statistics in Medicine 10, on tests in
+an order fixed beforehand.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from localparity._types import Criterion, FloatArray
-from localparity._validation import InputError, InputWarning, as_fraction, as_probability, setting
-from localparity.metrics import mcdp
+from localparity._types import Criterion, FloatArray, Seed
+from localparity._validation import InputWarning, as_epsilon, as_fraction, as_probability
+from localparity.counts import Comparison
+from localparity.metrics import Interval, mcdp
 from localparity.metrics._within import within_bound
 from localparity.models._rows import TrainingRows
-from localparity.models._sequence import promise_for_population, upper_bound
-from localparity.models.repair._base import AMONG, round_up
-from localparity.predictions import check_predictions
+from localparity.predictions import Predictions
+from localparity.uncertainty import mcdp_interval, permutation_test
 
 _GUESS = 0.2
 _DOUBLINGS = 5
@@ -22,8 +50,15 @@ _DOUBLINGS = 5
 _AIM, _CLOSE, _FAR = 0.95, 0.85, 1.3
 _LEAST_GOAL = 1e-3
 _LARGEST_STEP = 4.0
-# Of a sequence: how many fits make its start safer, by how much stronger they are, and than what at least.
+# How many fits make the first test safer, by how much stronger they are, and than what at least.
 _SAFER, _SAFER_STEP, _LEAST_STRENGTH = 2, 3.0, 0.05
+
+_AMONG = {
+    "demographic_parity": "",
+    "equal_opportunity": " of people with label 1",
+    "predictive_equality": " of people with label 0",
+    "equalized_odds": " of people with either label",
+}
 
 
 class BoundNotMetWarning(InputWarning):
@@ -44,20 +79,20 @@ class BoundNotMetWarning(InputWarning):
 
 
 @dataclass(frozen=True)
-class Trial:
-    """A strength that was tried and how it did on the validation part; with a confidence, on the test part.
+class Measured:
+    """How a model's scores do on people that it was not fitted on.
 
     Attributes
     ----------
-    strength : float
-        The strength.
+    rows : int
+        How many rows there are.
     average_precision, mcdp : float
-        Average precision and MCDP(epsilon) on that part.
-    bounded : float
-        What was compared with the bound: `mcdp`; with a confidence, what MCDP(epsilon) in the population is
-        at most with that probability.
-    met : bool
-        Whether it is within the bound.
+        Average precision and MCDP(epsilon).
+    interval : Interval, optional
+        MCDP(epsilon) with its interval: two-sided by the bootstrap in an audit, one-sided in a test of a
+        bound. None where only the estimate counts.
+    noise_floor : float, optional
+        MCDP(epsilon) expected under parity, with these scores; None outside of an audit.
 
     Examples
     --------
@@ -65,195 +100,255 @@ class Trial:
     >>> census = lp.datasets.make_census(1000, random_state=0)
     >>> model = lp.models.LocalParityClassifier(max_mcdp=0.5, steps=5, random_state=0)
     >>> model = model.fit(census.data, census.target, sensitive_features=census.sensitive_features)
-    >>> trial = model.trials_[0]
-    >>> trial.strength, trial.bounded == trial.mcdp, trial.met
-    (0.0, True, True)
+    >>> [(strength, measured)] = model.trials_.items()
+    >>> strength, measured.rows, measured.mcdp <= 0.5
+    (0.0, 200, True)
     """
 
-    strength: float
+    rows: int
     average_precision: float
     mcdp: float
-    bounded: float
-    met: bool
+    interval: Interval | None = None
+    noise_floor: float | None = None
+
+    @property
+    def at_most(self) -> float:
+        """The upper end of the interval; without one, MCDP(epsilon) itself."""
+        return self.mcdp if self.interval is None else self.interval.high
 
 
-class BoundCheck(NamedTuple):
-    """Measures scores of some rows and compares their MCDP(epsilon) with a bound.
+class Bound(NamedTuple):
+    """The most that MCDP(epsilon) may be, among whom, and with which confidence in the population."""
 
-    With a confidence, what MCDP in the population is at most, with that probability, is compared.
-    """
-
-    rows: TrainingRows
     max_mcdp: float
-    epsilon: float
-    criterion: Criterion
+    epsilon: float = 0.0
+    criterion: Criterion = "demographic_parity"
     confidence: float | None = None
 
-    def __call__(self, strength: float, scores: FloatArray) -> Trial:
-        """Return how the scores at a strength do."""
-        from sklearn.metrics import average_precision_score
-
-        labels, weights = self.rows.labels, self.rows.weights
-        weighted = None if (weights == 1.0).all() else weights
-        people = check_predictions(labels, scores, self.rows.groups, sample_weight=weighted)
-        if self.confidence is None:
-            disparity = bounded = mcdp(people, epsilon=self.epsilon, criterion=self.criterion)
-        else:
-            upper = upper_bound(people, self.epsilon, self.criterion, self.confidence)
-            disparity, bounded = upper.estimate, upper.high
-        precision = float(average_precision_score(labels, scores, sample_weight=weights))
-        met = within_bound(bounded, self.max_mcdp)
-        return Trial(strength, precision, disparity, bounded, met)
-
-    def describe_failure(self, trials: Sequence[Trial], chosen: Trial) -> str:
-        """Return the message for a bound that no trial met."""
-        opening = f"{setting(max_mcdp=self.max_mcdp)} was not met: "
-        if self.confidence is None:
-            return (
-                f"{opening}of {len(trials)} strengths up to {max(trial.strength for trial in trials):g}, "
-                f"the lowest validation MCDP is {chosen.mcdp:.4f}, at strength {chosen.strength:g}; that "
-                "model is kept"
-            )
-        return (
-            f"{opening}with {setting(confidence=self.confidence)}, the first model to be tested, of strength "
-            f"{chosen.strength:g}, is only known to be within {round_up(chosen.bounded):g} from "
-            f"{self.rows.labels.size:,} people held out; that model is kept"
+    @classmethod
+    def of(cls, estimator: Any) -> Bound:
+        """Return the bound that an estimator's parameters state, or raise a ValueError."""
+        Comparison(estimator.criterion)
+        if estimator.confidence is not None:
+            as_probability(estimator.confidence)
+        return cls(
+            as_fraction(estimator.max_mcdp, "max_mcdp"),
+            as_epsilon(estimator.epsilon),
+            estimator.criterion,
+            estimator.confidence,
         )
 
-    def describe(self, trials: Sequence[Trial], chosen: Trial) -> str:
-        """Return what is known of the bound after the choice of a trial, and for whom."""
+    @property
+    def among(self) -> str:
+        """Who is compared, as words that follow a noun; empty for everyone."""
+        return _AMONG[self.criterion]
+
+    @property
+    def by_class(self) -> bool:
+        """Whether people are compared by label, so that those held out are drawn by class too."""
+        return Comparison(self.criterion).needs_labels
+
+    @property
+    def measure_name(self) -> str:
+        """What is bounded, in words."""
+        return f"MCDP({self.epsilon:g}){self.among}"
+
+    def is_met(self, measured: Measured) -> bool:
+        """Whether scores are within the bound; with a confidence, whether they are known to be."""
+        return within_bound(measured.at_most, self.max_mcdp)
+
+    def upper(self, people: Predictions) -> Interval:
+        """Return MCDP(epsilon) of the people of a test, and what it is at most in their population."""
+        assert self.confidence is not None
+        return mcdp_interval(
+            people,
+            epsilon=self.epsilon,
+            criterion=self.criterion,
+            confidence=self.confidence,
+            side="upper",
+            random_state=0,
+        )
+
+    def measure(self, rows: TrainingRows, scores: FloatArray) -> Measured:
+        """Return how scores of rows do; with a confidence, with the interval that is tested."""
+        people, interval = rows.predictions(scores), None
         if self.confidence is None:
-            what = f"MCDP({self.epsilon:g}){AMONG[self.criterion]}"
-            relation = "within" if chosen.met else "above"
+            disparity = mcdp(people, epsilon=self.epsilon, criterion=self.criterion)
+        else:
+            interval = self.upper(people)
+            disparity = interval.estimate
+        return Measured(rows.size, _average_precision(rows, scores), disparity, interval)
+
+    def audit(
+        self, rows: TrainingRows, scores: FloatArray, confidence: float, n_resamples: int, seed: Seed
+    ) -> Measured:
+        """Return how scores of rows do, with a two-sided interval and the noise floor."""
+        people = rows.predictions(scores, always_weighted=True)
+        interval = mcdp_interval(
+            people,
+            epsilon=self.epsilon,
+            criterion=self.criterion,
+            confidence=confidence,
+            method="bootstrap",
+            n_resamples=n_resamples,
+            random_state=seed,
+        )
+        null = permutation_test(
+            people,
+            epsilon=self.epsilon,
+            criterion=self.criterion,
+            n_resamples=n_resamples,
+            random_state=seed,
+        )
+        precision = _average_precision(rows, scores)
+        return Measured(rows.size, precision, interval.estimate, interval, null.null_mean)
+
+    def promise(self, people: int, *, tested: bool, weighted: bool = False) -> str:
+        """Return what holds and for whom: people that scores were tested on, or else fitted on."""
+        claim = f"{self.measure_name} is at most {self.max_mcdp:.4g}"
+        if self.confidence is None:
             return (
-                f"On the validation part {what} is {chosen.mcdp:.4f}, {relation} max_mcdp={self.max_mcdp:g}; "
-                f"the strength, {chosen.strength:g}, was chosen out of {len(trials)} by that part, so "
-                "nothing is promised for other people."
+                f"{claim} among the {people:,} people fitted on; nothing is promised for others without a "
+                "confidence."
             )
-        if chosen.met:
-            return self.promise(self.confidence)
-        known = self._replace(max_mcdp=round_up(chosen.bounded)).promise(self.confidence)
-        return f"max_mcdp={self.max_mcdp:g} was not met. {known}"
+        about = "of about " if weighted else ""
+        who, condition = "fitted on", "their scores were not computed on rows that the model was trained on"
+        if tested:
+            who, condition = "held out", "were not used to fit the model"
+        return (
+            f"With probability {about}{self.confidence:g}, {claim} in the population that the {people:,} "
+            f"people {who} were drawn from, if they are an independent sample of it and {condition}."
+        )
 
-    def promise(self, confidence: float) -> str:
+    def promise_of_test(self, rows: TrainingRows) -> str:
         """Return what holds of scores that passed the test on these rows."""
-        what = f"MCDP({self.epsilon:g}){AMONG[self.criterion]} is at most {self.max_mcdp:.4g}"
-        return promise_for_population(what, confidence, self.rows.weights)
+        return self.promise(rows.size, tested=True, weighted=bool((rows.weights != 1.0).any()))
 
 
-def check_bound(strength: float | None, max_mcdp: float | None, confidence: float | None) -> None:
-    """Raise a ValueError for a bound with a strength, or a confidence without a bound."""
-    if max_mcdp is not None:
-        as_fraction(max_mcdp, "max_mcdp")
-        if strength is not None:
-            raise InputError(
-                f"pass strength or {setting('max_mcdp')}, not both, got {strength:g} and {max_mcdp:g}"
-            )
-    if confidence is not None:
-        as_probability(confidence)
-        if max_mcdp is None:
-            raise InputError(f"{setting(confidence=confidence)} needs {setting('max_mcdp')}, got None")
+def _average_precision(rows: TrainingRows, scores: FloatArray) -> float:
+    from sklearn.metrics import average_precision_score
+
+    return float(average_precision_score(rows.labels, scores, sample_weight=rows.weights))
+
+
+def round_up(value: float) -> float:
+    """Return a number rounded up to four decimals.
+
+    Examples
+    --------
+    >>> round_up(0.12), round_up(0.12 + 1e-16), round_up(0.12345)
+    (0.12, 0.1201, 0.1235)
+    """
+    near = round(value, 4)
+    return near if near >= value else (math.floor(1e4 * value) + 1) / 1e4
+
+
+AnySetting = TypeVar("AnySetting")
+
+
+def accept_in_order(
+    settings: Iterable[AnySetting], is_within: Callable[[AnySetting], bool]
+) -> tuple[list[AnySetting], list[AnySetting]]:
+    """Return the settings before the first that is not within the bound, and that one, if there is one.
+
+    Settings after it are not asked for, so that an iterator need not make them.
+    """
+    accepted: list[AnySetting] = []
+    for setting in settings:
+        if not is_within(setting):
+            return accepted, [setting]
+        accepted.append(setting)
+    return accepted, []
 
 
 AnyModel = TypeVar("AnyModel", covariant=True)
 
 
+@dataclass(frozen=True)
+class Attempt(Generic[AnyModel]):
+    """A model trained at a strength, and how it does."""
+
+    strength: float
+    measured: Measured
+    model: AnyModel
+
+
 class TrainAt(Protocol[AnyModel]):
     """Trains at a strength from a new start, for a whole fit or a short one, and says how that does."""
 
-    def __call__(self, strength: float, title: str, *, short: bool = False) -> tuple[AnyModel, Trial]:
-        """Return the model and its trial."""
+    def __call__(self, strength: float, title: str, *, short: bool = False) -> Attempt[AnyModel]:
+        """Return the attempt."""
 
 
-def search_strength(train_at: TrainAt[AnyModel], bound: float) -> list[tuple[AnyModel, Trial]]:
-    """Look for the weakest strength within a bound, and return the whole fits with their trials.
+def search_strength(train_at: TrainAt[AnyModel], bound: float) -> list[Attempt[AnyModel]]:
+    """Look for the weakest strength within a bound, and return the whole fits.
 
     A short fit is an eighth of a whole one. Two of them, without a penalty and at a middling strength, say
-    how fast the logarithm of MCDP falls, and a whole fit is made at the strength where it would cross the
-    bound. Unless that is close below the bound, a second one follows, corrected by the first; where the
-    first is far above the bound, up to five short fits at doubled strengths look for the place. Where
-    neither meets the bound, a third one is made at a higher strength. That is at most 2 7/8 times the work
-    of one fit if the bound is met by then, else 3 7/8 times. Doubling the strength until the bound is met
-    and then bisecting takes 6 to 12 fits; results/search_cost.md compares the two.
-
-    Whole fits start anew: networks that started from the model of another strength came out worse on Adult
-    and Bank, in as many steps and in fewer.
-
-    Examples
-    --------
-    >>> def train_at(strength, title, *, short=False):
-    ...     value = 0.4 / (1.0 + strength)
-    ...     return strength, Trial(strength, 1.0 - strength, value, value, met=value <= 0.2)
-    >>> [(trial.strength, trial.met) for _, trial in search_strength(train_at, 0.2)]
-    [(0.8, False), (1.09, True)]
+    how fast the logarithm of MCDP falls, and a whole fit is made where it would cross the bound. Unless that
+    is close below the bound, a second one follows, corrected by the first; where the first is far above the
+    bound, up to five short fits at doubled strengths look for the strength. Where neither meets the bound, a
+    third one is made at a higher strength. That is at most 2 7/8 times the work of one fit if the bound is
+    met by then, else 3 7/8 times; results/search_cost.md compares it with bisection. Whole fits start anew:
+    networks that started from the model of another strength came out worse on Adult and Bank.
     """
     goal = max(_AIM * bound, _LEAST_GOAL)
-    plain = train_at(0.0, "short fit 1 of at most 7", short=True)[1]
+    plain = train_at(0.0, "short fit 1 of at most 7", short=True)
     strength = 0.0
-    if not within_bound(plain.mcdp, bound):
-        guess = train_at(_GUESS, "short fit 2 of at most 7", short=True)[1]
+    if not within_bound(plain.measured.mcdp, bound):
+        guess = train_at(_GUESS, "short fit 2 of at most 7", short=True)
         strength = min(_crossing(plain, guess, goal), _LARGEST_STEP * _GUESS)
-    found = [train_at(_rounded(strength), "fit 1 of at most 3")]
-    first = found[0][1]
-    is_within = within_bound(first.mcdp, bound)
-    if not (is_within and (strength == 0.0 or first.mcdp >= _CLOSE * bound)):
+    first = train_at(_rounded(strength), "fit 1 of at most 3")
+    fits, disparity = [first], first.measured.mcdp
+    is_within = within_bound(disparity, bound)
+    if not (is_within and (strength == 0.0 or disparity >= _CLOSE * bound)):
         if is_within:
             strength = _crossing(plain, first, goal)
         elif strength == 0.0:
             strength = _GUESS
-        elif first.mcdp <= _FAR * bound:
-            strength = first.strength * (first.mcdp / goal) ** 2
+        elif disparity <= _FAR * bound:
+            strength = first.strength * (disparity / goal) ** 2
         else:
             strength = _stronger(train_at, first.strength, bound)
-        found.append(train_at(_rounded(strength), "fit 2 of at most 3"))
-    if not any(within_bound(trial.mcdp, bound) for _, trial in found):
-        nearest = min((trial for _, trial in found), key=lambda trial: trial.mcdp)
-        factor = min(max((nearest.mcdp / goal) ** 2, 1.25), _LARGEST_STEP)
-        strength = factor * max(trial.strength for _, trial in found)
-        found.append(train_at(_rounded(strength), "fit 3 of at most 3"))
-    return found
+        fits.append(train_at(_rounded(strength), "fit 2 of at most 3"))
+    nearest = min(fit.measured.mcdp for fit in fits)
+    if not within_bound(nearest, bound):
+        factor = min(max((nearest / goal) ** 2, 1.25), _LARGEST_STEP)
+        strength = factor * max(fit.strength for fit in fits)
+        fits.append(train_at(_rounded(strength), "fit 3 of at most 3"))
+    return fits
 
 
-def find_sequence(train_at: TrainAt[AnyModel], bound: float) -> list[tuple[AnyModel, Trial]]:
-    """Return whole fits in the order in which other rows than those of their trials are to test them.
+def fits_to_test(train_at: TrainAt[AnyModel], bound: float) -> list[Attempt[AnyModel]]:
+    """Return whole fits in the order in which people who measured none of them are to test them.
 
-    The order is that of `bounded`, the least first. `search_strength` finds the weakest fits that may pass a
-    test. The first to be tested decides whether anything is accepted. Unless it is within the bound by as
-    much again as `bounded` is above its MCDP, up to two more fits are made, each at three times the largest
-    strength.
-
-    Examples
-    --------
-    >>> def train_at(strength, title, *, short=False):
-    ...     value = 0.4 / (1.0 + strength)
-    ...     return strength, Trial(strength, 1.0 - strength, value, value + 0.03, met=value <= 0.17)
-    >>> [strength for strength, _ in find_sequence(train_at, 0.2)]
-    [3.27, 1.09, 0.8]
+    Those with the least `at_most` come first. Unless the first is within the bound by as much again as
+    `at_most` is above its MCDP, up to two more fits are made, each at three times the largest strength.
     """
-    found = search_strength(train_at, bound)
+    fits = search_strength(train_at, bound)
     for _ in range(_SAFER):
-        first = min((trial for _, trial in found), key=lambda trial: trial.bounded)
-        if 2.0 * first.bounded - first.mcdp <= bound:
+        first = min((fit.measured for fit in fits), key=lambda measured: measured.at_most)
+        if 2.0 * first.at_most - first.mcdp <= bound:
             break
-        strength = _SAFER_STEP * max(_LEAST_STRENGTH, *(trial.strength for _, trial in found))
-        found.append(train_at(_rounded(strength), f"fit {len(found) + 1} of at most {3 + _SAFER}"))
-    return sorted(found, key=lambda each: each[1].bounded)
+        strength = _SAFER_STEP * max(_LEAST_STRENGTH, *(fit.strength for fit in fits))
+        fits.append(train_at(_rounded(strength), f"fit {len(fits) + 1} of at most {3 + _SAFER}"))
+    return sorted(fits, key=lambda fit: fit.measured.at_most)
 
 
-def _crossing(weaker: Trial, stronger: Trial, goal: float) -> float:
+def _crossing(weaker: Attempt[Any], stronger: Attempt[Any], goal: float) -> float:
     """Return the strength where MCDP is at a goal if its logarithm is linear; infinity if it rises."""
-    fall = math.log(weaker.mcdp / max(stronger.mcdp, _LEAST_GOAL / 2.0))
-    return stronger.strength * math.log(weaker.mcdp / goal) / fall if fall > 0.0 else math.inf
+    high = weaker.measured.mcdp
+    fall = math.log(high / max(stronger.measured.mcdp, _LEAST_GOAL / 2.0))
+    return stronger.strength * math.log(high / goal) / fall if fall > 0.0 else math.inf
 
 
-def _stronger(train_at: TrainAt[AnyModel], strength: float, bound: float) -> float:
+def _stronger(train_at: TrainAt[Any], strength: float, bound: float) -> float:
     """Return the first doubled strength at which a short fit is within a bound, else the nearest to it."""
-    short: list[Trial] = []
-    while len(short) < _DOUBLINGS and not (short and within_bound(short[-1].mcdp, bound)):
+    fits: list[Attempt[Any]] = []
+    while len(fits) < _DOUBLINGS and not (fits and within_bound(fits[-1].measured.mcdp, bound)):
         strength *= 2.0
-        title = f"short fit {len(short) + 3} of at most {_DOUBLINGS + 2}"
-        short.append(train_at(_rounded(strength), title, short=True)[1])
-    return min(short, key=lambda trial: trial.mcdp).strength
+        title = f"short fit {len(fits) + 3} of at most {_DOUBLINGS + 2}"
+        fits.append(train_at(_rounded(strength), title, short=True))
+    return min(fits, key=lambda fit: fit.measured.mcdp).strength
 
 
 def _rounded(strength: float) -> float:
@@ -261,9 +356,9 @@ def _rounded(strength: float) -> float:
     return float(f"{strength:.3g}")
 
 
-def choose(trials: Sequence[Trial]) -> int:
-    """Return the place of the most accurate trial within the bound, else of the one with the least MCDP."""
-    met = [place for place, trial in enumerate(trials) if trial.met]
+def choose(trials: Sequence[Measured], bound: Bound) -> int:
+    """Return the index of the most accurate within the bound, else of the one with the least MCDP."""
+    met = [index for index, trial in enumerate(trials) if bound.is_met(trial)]
     if met:
-        return max(met, key=lambda place: trials[place].average_precision)
-    return min(range(len(trials)), key=lambda place: trials[place].bounded)
+        return max(met, key=lambda index: trials[index].average_precision)
+    return min(range(len(trials)), key=lambda index: trials[index].at_most)

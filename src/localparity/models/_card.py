@@ -10,77 +10,17 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from sklearn.metrics import average_precision_score
-
-from localparity._io._files import parse_sealed, read_settled, reading, seal_json, sha256_of, write_whole
+from localparity._io._files import parse_sealed, reading, seal_json
+from localparity._io._sealed import Files, SealedFolder, read_folder
 from localparity._text import markdown_text, percent
-from localparity._types import Criterion, FloatArray, Seed
+from localparity._types import Criterion
 from localparity._validation import InputError
 from localparity.metrics import Interval
 from localparity.metrics._within import within_bound
-from localparity.models._rows import DISCLOSURE_LIMIT, FittedOn, TrainingRows
-from localparity.uncertainty import mcdp_interval, permutation_test
+from localparity.models._bound import Measured
+from localparity.models._rows import DISCLOSURE_LIMIT, FittedOn
 
-# How a model does on people it was not fitted on.
-
-
-@dataclass(frozen=True)
-class HeldOutAudit:
-    """A short audit of a model's scores on people it was not fitted on.
-
-    Attributes
-    ----------
-    rows : int
-        How many rows there are.
-    average_precision : float
-        The average precision.
-    interval : Interval
-        MCDP(epsilon), by the bootstrap.
-    noise_floor : float
-        MCDP(epsilon) expected under parity, with these scores.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> found = lp.results.HeldOutAudit(500, 0.77, lp.results.Interval(0.02, 0.04, 0.06, 0.95), 0.03)
-    >>> found.interval.estimate <= 0.05
-    True
-    """
-
-    rows: int
-    average_precision: float
-    interval: Interval
-    noise_floor: float
-
-
-def audit_held_out(
-    rows: TrainingRows,
-    scores: FloatArray,
-    *,
-    epsilon: float,
-    criterion: Criterion,
-    confidence: float,
-    n_resamples: int,
-    random_state: Seed,
-) -> HeldOutAudit:
-    """Return the audit of a model's scores of some rows."""
-    options: dict[str, Any] = {
-        "sensitive_features": rows.groups,
-        "sample_weight": rows.weights,
-        "epsilon": epsilon,
-        "criterion": criterion,
-        "n_resamples": n_resamples,
-        "random_state": random_state,
-    }
-    scored = (rows.labels, scores)
-    return HeldOutAudit(
-        rows.labels.size,
-        float(average_precision_score(*scored, sample_weight=rows.weights)),
-        mcdp_interval(*scored, confidence=confidence, method="bootstrap", **options),
-        permutation_test(*scored, **options).null_mean,
-    )
-
-
+DESCRIPTION = "model.json"
 CARD, _MARKDOWN = "model_card.json", "model_card.md"
 _UNKNOWN = "not recorded"
 _INTENDED = (
@@ -122,7 +62,7 @@ class ModelCard:
         Who is compared.
     promise : str, optional
         What holds and for whom, in a sentence.
-    held_out : HeldOutAudit, optional
+    held_out : Measured, optional
         How it does on people it was not fitted on.
     intended_use, not_intended_use : str
         What it is for, and what it is not for.
@@ -153,7 +93,7 @@ class ModelCard:
     criterion: Criterion = "demographic_parity"
     confidence: float | None = None
     promise: str | None = None
-    held_out: HeldOutAudit | None = None
+    held_out: Measured | None = None
     intended_use: str = _INTENDED
     not_intended_use: str = _NOT_INTENDED
     model_sha256: str | None = None
@@ -172,31 +112,29 @@ class ModelCard:
         -------
         ModelCard
         """
-        path = Path(folder) / "model.json"
         try:
-            return read_settled(path, lambda model: cls._read(path, model))
+            return read_folder(Path(folder), DESCRIPTION, cls._of_model)
         except OSError as error:
             raise InputError(
                 f"has no model card: {CARD} cannot be read ({error.strerror})", file=folder
             ) from error
 
     @classmethod
-    def _read(cls, described: Path, model: bytes) -> ModelCard:
-        """Return the card of a model with such a description."""
-        with reading(str(described)):
-            path = described.parent / str(parse_sealed(model)["data"]) / CARD
+    def _of_model(cls, model: SealedFolder) -> ModelCard:
+        """Return the card of a saved model."""
+        path = model.data / CARD
         content = path.read_bytes()
         with reading(str(path)):
-            found = cls(**parse_sealed(content))
-            if found.fitted_on is not None:
-                found = replace(found, fitted_on=FittedOn(**vars(found)["fitted_on"]))
-            if found.held_out is not None:
-                held_out = dict(vars(found)["held_out"])
+            card = cls(**parse_sealed(content))
+            if card.fitted_on is not None:
+                card = replace(card, fitted_on=FittedOn(**vars(card)["fitted_on"]))
+            if card.held_out is not None:
+                held_out = dict(vars(card)["held_out"])
                 interval = Interval(**held_out.pop("interval"))
-                found = replace(found, held_out=HeldOutAudit(**held_out, interval=interval))
-            if found.model_sha256 != sha256_of(model):
-                raise ValueError(f"it describes another model than {described}")
-        return found
+                card = replace(card, held_out=Measured(**held_out, interval=interval))
+            if card.model_sha256 != model.sha256:
+                raise ValueError(f"it describes another model than {model.data.parent / DESCRIPTION}")
+        return card
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -241,34 +179,40 @@ class ModelCard:
 
     def _results(self) -> list[str]:
         """Return the lines of the audit on held-out people."""
-        found = self.held_out
-        if found is None:
+        measured = self.held_out
+        if measured is None or measured.interval is None or measured.noise_floor is None:
             return ["No audit is recorded. Audit the model before it is used."]
-        interval = found.interval
+        interval = measured.interval
         ends = f"{percent(interval.low)} to {percent(interval.high)} at confidence {interval.confidence:g}"
         results = {
-            "Rows": f"{found.rows:,}",
-            f"MCDP({self.epsilon:g})": f"{percent(interval.estimate)} ({ends})",
-            "Expected under parity": percent(found.noise_floor),
-            "Average precision": percent(found.average_precision),
+            "Rows": f"{measured.rows:,}",
+            f"MCDP({self.epsilon:g})": f"{percent(measured.mcdp)} ({ends})",
+            "Expected under parity": percent(measured.noise_floor),
+            "Average precision": percent(measured.average_precision),
         }
         if self.max_mcdp is not None:
-            results["Within the bound"] = "yes" if within_bound(interval.estimate, self.max_mcdp) else "no"
+            results["Within the bound"] = "yes" if within_bound(measured.mcdp, self.max_mcdp) else "no"
         return _list(results)
 
     def _people(self) -> list[str]:
         """Return the lines of the people that it was fitted on."""
         lines = {"sha256 of the file": self.file_sha256 or _UNKNOWN}
-        found = self.fitted_on
-        if found is None:
+        fitted_on = self.fitted_on
+        if fitted_on is None:
             return _list({"Rows": _UNKNOWN, **lines})
         groups = {
             f"Group {name}": f"{rows:,}"
             if rows is not None
             else f"withheld (a group has fewer than {DISCLOSURE_LIMIT})"
-            for name, rows in found.groups.items()
+            for name, rows in fitted_on.groups.items()
         }
-        return _list({"Rows": f"{found.rows:,}", **groups, **lines, "sha256 of the rows": found.rows_sha256})
+        rows = {"Rows": f"{fitted_on.rows:,}"}
+        return _list({**rows, **groups, **lines, "sha256 of the rows": fitted_on.rows_sha256})
+
+
+def card_files(card: ModelCard) -> Files:
+    """Return a card as the files that are saved."""
+    return {CARD: seal_json(card.to_dict()), _MARKDOWN: card.to_markdown().encode()}
 
 
 def versions_of(libraries: Iterable[str]) -> dict[str, str]:
@@ -284,33 +228,15 @@ def _version(library: str) -> str:
         return "unknown"
 
 
-def show_card(card: ModelCard, folder: Path) -> None:
-    """Write a card beside a model's description, where people look for it."""
-    write_whole(folder / CARD, seal_json(card.to_dict()), durable=True)
-    write_whole(folder / _MARKDOWN, card.to_markdown().encode(), durable=True)
-
-
-def remove_shown_card(folder: Path) -> None:
-    """Remove what people see of the card of a model that is about to be replaced."""
-    for name in (CARD, _MARKDOWN):
-        (folder / name).unlink(missing_ok=True)
-
-
 def _flat(parameters: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Return the parameters that are not None as texts, those of a wrapped estimator behind its name.
-
-    Examples
-    --------
-    >>> _flat({"max_mcdp": 0.05, "estimator": {"estimator": "Trees", "strength": None}})
-    {'max_mcdp': '0.05', 'estimator.estimator': '"Trees"'}
-    """
-    found: dict[str, str] = {}
+    """Return the parameters that are not None as texts, those of a wrapped estimator behind its name."""
+    texts: dict[str, str] = {}
     for name, value in parameters.items():
         if isinstance(value, dict):
-            found |= _flat(value, f"{prefix}{name}.")
+            texts |= _flat(value, f"{prefix}{name}.")
         elif value is not None:
-            found[prefix + name] = json.dumps(value)
-    return found
+            texts[prefix + name] = json.dumps(value)
+    return texts
 
 
 def _list(entries: dict[str, str]) -> list[str]:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from localparity._progress import progress_bar
 from localparity._types import ArrayLike, Criterion, FloatArray, Groups, Seed
 from localparity._validation import as_choice, as_count, as_epsilon, as_fraction, as_probability, require
-from localparity.counts import Comparison
 from localparity.counts._comparison import CRITERIA
-from localparity.models._bound import BoundCheck, choose
-from localparity.models._card import audit_held_out
+from localparity.models._bound import Bound, accept_in_order, choose
 from localparity.models._encoding import with_categories
 from localparity.models._frontier import Frontier, FrontierSettings, frontier_on
 from localparity.models._outcomes import ModelComparison, Outcome, measure_shortfalls, outcome_name
 from localparity.models._rows import TrainingRows, as_seed, check_training_rows
-from localparity.models._sequence import accept_in_order
 
 # The models that a comparison tries, fitted, and their scores on the validation and the test part.
 
@@ -45,46 +43,38 @@ class Candidate(NamedTuple):
     test: FloatArray
 
 
+MakeCandidate = Callable[[], Candidate]
+
+
 class CompareSettings(NamedTuple):
     """What every method of a comparison is trained with."""
 
-    max_mcdp: float
-    epsilon: float
-    criterion: Criterion
+    bound: Bound
     seed: int
     booster: str
     steps: int
 
 
 class CompareMethod(NamedTuple):
-    """A method of a comparison.
+    """How a method's models are made, by their settings in words, and whether they have the bound themselves.
 
-    Attributes
-    ----------
-    make : callable
-        Returns its models, not fitted, by their settings in words.
-    is_repair : bool
-        Whether the models have the bound themselves: one may be out of reach, and none is repaired again.
+    Such a repair may be out of reach, and is not repaired again.
     """
 
     make: Callable[[CompareSettings], dict[str, Any]]
     is_repair: bool = False
 
 
-def train(setting: str, model: Any, rows: ComparisonRows) -> Candidate:
+def train_candidate(setting: str, model: Any, rows: ComparisonRows) -> Candidate:
     """Fit a model on the training part and score the others."""
-    fitted = rows.train
-    model.fit(
-        fitted.features,
-        fitted.targets,
-        sensitive_features=fitted.named_groups,
-        sample_weight=fitted.weights,
-    )
+    model._fit_rows(rows.train)
     scores = [model.predict_proba(part.features)[:, 1] for part in (rows.validation, rows.test)]
     return Candidate(setting, model, *scores)
 
 
-def repair(candidate: Candidate, share: float, rows: ComparisonRows, settings: CompareSettings) -> Candidate:
+def repair_candidate(
+    candidate: Candidate, share: float, rows: ComparisonRows, settings: CompareSettings
+) -> Candidate:
     """Repair a candidate to a share of the bound; one that is out of reach is a ValueError.
 
     The repair is fitted on the validation part. To be judged there too, each half of the validation part is
@@ -92,22 +82,20 @@ def repair(candidate: Candidate, share: float, rows: ComparisonRows, settings: C
     """
     from localparity.models import RepairedClassifier, ScoreRepair
 
-    bound = share * settings.max_mcdp
-    options: dict[str, Any] = {"epsilon": settings.epsilon, "criterion": settings.criterion}
-    part, scores = rows.validation, candidate.validation
+    max_mcdp, epsilon, criterion, _ = settings.bound
+    aim, part, scores = share * max_mcdp, rows.validation, candidate.validation
     judged = np.empty_like(scores)
     halves = part.split(0.5, settings.seed)
     for fitted, other in (halves, halves[::-1]):
-        half = part.take(fitted)
-        of_half = ScoreRepair(bound, **options).fit(
-            scores[fitted], half.labels, sensitive_features=half.named_groups, sample_weight=half.weights
-        )
-        judged[other] = of_half.transform(scores[other], sensitive_features=part.take(other).named_groups)
-    model = RepairedClassifier(candidate.model, max_mcdp=bound, prefit=True, **options).fit(
-        part.features, part.targets, sensitive_features=part.named_groups, sample_weight=part.weights
+        half = ScoreRepair(aim, epsilon=epsilon, criterion=criterion)
+        half._fit_rows(part.take(fitted), scores[fitted])
+        judged[other] = half._map(scores[other], part.take(other).grouping)
+    model = RepairedClassifier(
+        candidate.model, max_mcdp=aim, epsilon=epsilon, criterion=criterion, prefit=True
     )
-    test = model.repair_.transform(candidate.test, sensitive_features=rows.test.named_groups)
-    setting = f"repaired to {100.0 * bound:g}%"
+    model._fit_rows(part)
+    test = model.repair_._map(candidate.test, rows.test.grouping)
+    setting = f"repaired to {100.0 * aim:g}%"
     return Candidate(", ".join(filter(None, (candidate.setting, setting))), model, judged, test)
 
 
@@ -119,8 +107,8 @@ def _networks(method: str, strengths: Sequence[float], settings: CompareSettings
         _words(strength): LocalParityClassifier(
             method,
             strength,
-            epsilon=settings.epsilon,
-            criterion=settings.criterion,
+            epsilon=settings.bound.epsilon,
+            criterion=settings.bound.criterion,
             steps=settings.steps,
             device="cpu",
             random_state=settings.seed,
@@ -133,21 +121,23 @@ def _trees(strengths: Sequence[float], settings: CompareSettings) -> dict[str, A
     from localparity.models import LocalParityLGBMClassifier, LocalParityXGBClassifier
 
     kinds = {"lightgbm": LocalParityLGBMClassifier, "xgboost": LocalParityXGBClassifier}
-    kind = kinds[settings.booster]
-    options: dict[str, Any] = {"epsilon": settings.epsilon, "criterion": settings.criterion}
-    return {_words(strength): kind(strength, random_state=settings.seed, **options) for strength in strengths}
+    kind, (_, epsilon, criterion, _) = kinds[settings.booster], settings.bound
+    return {
+        _words(strength): kind(strength, epsilon=epsilon, criterion=criterion, random_state=settings.seed)
+        for strength in strengths
+    }
 
 
 def _group_blind(settings: CompareSettings) -> dict[str, Any]:
     from localparity.models import GroupBlindClassifier
 
-    bounds = [share * settings.max_mcdp for share in REPAIR_SHARES if share]
-    options: dict[str, Any] = {"epsilon": settings.epsilon, "criterion": settings.criterion}
+    max_mcdp, epsilon, criterion, _ = settings.bound
     return {
-        f"repaired to {100.0 * bound:g}%": GroupBlindClassifier(
-            max_mcdp=bound, random_state=settings.seed, **options
+        f"repaired to {100.0 * share * max_mcdp:g}%": GroupBlindClassifier(
+            max_mcdp=share * max_mcdp, epsilon=epsilon, criterion=criterion, random_state=settings.seed
         )
-        for bound in bounds
+        for share in REPAIR_SHARES
+        if share
     }
 
 
@@ -188,7 +178,7 @@ def compare(
     confidence: float = 0.95,
     n_resamples: int = 1000,
     random_state: Seed = None,
-    on_method: Callable[[str], object] | None = None,
+    verbose: bool = False,
 ) -> ModelComparison:
     """Train ERM, DiffMCDP and boosted trees, plain and penalised, repair each, and compare them.
 
@@ -233,8 +223,8 @@ def compare(
         The number of resamples behind each interval and noise floor.
     random_state : int, Generator or None
         The same seed gives the same comparison.
-    on_method : callable, optional
-        Called with the name of each method before it is trained.
+    verbose : bool
+        Whether to show a progress bar for each method.
 
     Returns
     -------
@@ -244,7 +234,7 @@ def compare(
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(1000, random_state=0)
-    >>> found = compare(
+    >>> comparison = compare(
     ...     census.data,
     ...     census.target,
     ...     sensitive_features=census.sensitive_features,
@@ -252,13 +242,14 @@ def compare(
     ...     n_resamples=50,
     ...     random_state=0,
     ... )
-    >>> [outcome.name for outcome in found.outcomes][:2]
+    >>> [outcome.name for outcome in comparison.outcomes][:2]
     ['ERM', 'ERM, repaired']
     """
+    bound = Bound(
+        as_fraction(max_mcdp, "max_mcdp"), as_epsilon(epsilon), as_choice(criterion, "criterion", CRITERIA)
+    )
     settings = CompareSettings(
-        as_fraction(max_mcdp, "max_mcdp"),
-        as_epsilon(epsilon),
-        as_choice(criterion, "criterion", CRITERIA),
+        bound,
         as_seed(random_state),
         as_choice(booster, "booster", _BOOSTERS),
         as_count(steps, "steps"),
@@ -269,61 +260,70 @@ def compare(
     if not hasattr(table, "columns"):
         table = np.asarray(table)
     everyone = check_training_rows(None, table, y, sensitive_features, sample_weight)
-    by_class = Comparison(settings.criterion).needs_labels
-    rest, test = everyone.with_weight().hold_out(_TEST, settings.seed, by_class=by_class)
+    everyone = everyone.with_weight()._replace(weighted=True)
+    rest, test = everyone.hold_out(_TEST, settings.seed, by_class=bound.by_class)
     rows = ComparisonRows(*rest.hold_out(_VALIDATION, settings.seed), test)
-    report = _Report(rows, settings, confidence, n_resamples)
+    candidates = _Candidates(rows, settings, confidence, n_resamples, verbose=verbose)
     for name in METHODS:
-        if on_method is not None:
-            on_method(name)
-        report.add(name)
-    if on_method is not None:
-        on_method(FRONTIER)
-    reachable = report.frontier()
+        candidates.add(name)
+    reachable, fitted_on = candidates.frontier(), rest.describe()
+    for model in candidates.models.values():
+        model._fitted_on = fitted_on
     return ModelComparison(
-        measure_shortfalls(report.outcomes, reachable),
-        settings.max_mcdp,
-        settings.epsilon,
-        settings.criterion,
-        (len(rows.train.labels), len(rows.validation.labels), len(rows.test.labels)),
-        report.left_out,
+        measure_shortfalls(candidates.outcomes, reachable),
+        *bound[:3],
+        (rows.train.size, rows.validation.size, rows.test.size),
+        candidates.left_out,
         reachable,
-        report.models,
-        rest.describe(),
+        candidates.models,
+        fitted_on,
     )
 
 
-class _Report:
+def _shown(title: str, attempts: Sequence[MakeCandidate], verbose: bool) -> Iterator[MakeCandidate]:
+    """Yield attempts, with a progress bar that advances after each."""
+    with progress_bar(title, len(attempts), shown=verbose) as progress:
+        for done, attempt in enumerate(attempts, start=1):
+            yield attempt
+            if progress is not None:
+                progress({"step": done})
+
+
+class _Candidates:
     """Chooses among the candidates of each method and measures the chosen."""
 
     def __init__(
-        self, rows: ComparisonRows, settings: CompareSettings, confidence: float, n_resamples: int
+        self,
+        rows: ComparisonRows,
+        settings: CompareSettings,
+        confidence: float,
+        n_resamples: int,
+        *,
+        verbose: bool = False,
     ) -> None:
-        self.rows, self.settings, self.confidence, self.n_resamples = rows, settings, confidence, n_resamples
+        self.rows, self.settings, self.verbose = rows, settings, verbose
+        self.confidence, self.n_resamples = confidence, n_resamples
         self.outcomes: list[Outcome] = []
         self.models: dict[str, Any] = {}
         self.left_out: dict[str, str] = {}
-        self.on_validation, self.on_test = (
-            BoundCheck(part, settings.max_mcdp, settings.epsilon, settings.criterion)
-            for part in (rows.validation, rows.test)
-        )
-        sequences = sum(1 if method.is_repair else 2 for method in METHODS.values())
-        self.tested = self.on_test._replace(confidence=1.0 - (1.0 - confidence) / sequences)
+        n_choices = sum(1 if method.is_repair else 2 for method in METHODS.values())
+        self.tested = settings.bound._replace(confidence=1.0 - (1.0 - confidence) / n_choices)
 
     def add(self, name: str) -> None:
         """Train a method, and add its outcome and that of its repair."""
         method = METHODS[name]
         models = method.make(self.settings)
+        fits = [partial(train_candidate, *item, self.rows) for item in models.items()]
         if method.is_repair:
-            self._add_reached(name, [partial(train, *each, self.rows) for each in models.items()])
+            self._add_attained(name, fits)
             return
-        trained = [train(*each, self.rows) for each in models.items()]
+        trained = [fit() for fit in _shown(name, fits, self.verbose)]
         self._choose(name, trained)
         repairs = [
-            partial(repair, candidate, share, self.rows, self.settings)
+            partial(repair_candidate, candidate, share, self.rows, self.settings)
             for candidate, share in product(trained, REPAIR_SHARES)
         ]
-        self._add_reached(name, repairs, is_repaired=True)
+        self._add_attained(name, repairs, is_repaired=True)
 
     def frontier(self) -> Frontier | None:
         """Return what group-blind scores reach on the test part, or None and note why nothing was found.
@@ -332,63 +332,59 @@ class _Report:
         """
         from localparity.models import GroupBlindClassifier
 
-        settings = self.settings
+        _, epsilon, criterion, _ = self.settings.bound
         plain = (outcome for outcome in self.outcomes if outcome.name in _PLAIN)
-        best = max(plain, key=lambda outcome: outcome.validation_average_precision).name
-        estimator = METHODS[best].make(settings)[""] if best == _PLAIN[0] else None
-        model = GroupBlindClassifier(estimator, criterion=settings.criterion, random_state=settings.seed)
-        measured = FrontierSettings(
-            settings.epsilon, settings.criterion, _BOUNDS, self.confidence, self.n_resamples, settings.seed
-        )
+        best = max(plain, key=lambda outcome: outcome.validation.average_precision).name
+        estimator = METHODS[best].make(self.settings)[""] if best == _PLAIN[0] else None
+        seed = self.settings.seed
+        model = GroupBlindClassifier(estimator, criterion=criterion, random_state=seed)
+        measured = FrontierSettings(epsilon, criterion, _BOUNDS, self.confidence, self.n_resamples, seed)
         try:
             return frontier_on(model, self.rows.train, self.rows.test, measured)
         except ValueError as error:
             self.left_out[FRONTIER] = str(error)
             return None
 
-    def _add_reached(
-        self, name: str, attempts: Sequence[Callable[[], Candidate]], *, is_repaired: bool = False
+    def _add_attained(
+        self, name: str, attempts: Sequence[MakeCandidate], *, is_repaired: bool = False
     ) -> None:
-        """Add the outcome of the attempts that reach their bounds; if none does, say why."""
-        reached, refusals = list[Candidate](), list[str]()
-        for attempt in attempts:
+        """Add the outcome of the attempts that attain their bounds; if none does, say why."""
+        candidates, refusals = list[Candidate](), list[str]()
+        title = outcome_name(name, is_repaired=is_repaired)
+        for attempt in _shown(title, attempts, self.verbose):
             try:
-                reached.append(attempt())
+                candidates.append(attempt())
             except ValueError as error:
                 refusals.append(str(error))
-        if reached:
-            self._choose(name, reached, is_repaired=is_repaired)
+        if candidates:
+            self._choose(name, candidates, is_repaired=is_repaired)
         else:
-            self.left_out[outcome_name(name, is_repaired=is_repaired)] = refusals[0]
+            self.left_out[title] = refusals[0]
 
     def _choose(self, name: str, candidates: list[Candidate], *, is_repaired: bool = False) -> None:
         """Add the outcome of the candidate that does best on the validation part, if some pass among them."""
-        trials = [self.on_validation(0.0, candidate.validation) for candidate in candidates]
-        reported = [self.on_test(0.0, candidate.test) for candidate in candidates]
-        order = sorted(range(len(trials)), key=lambda place: trials[place].mcdp)
-        passed, _ = accept_in_order(order, lambda place: self.tested(0.0, candidates[place].test).met)
-        chosen = max(passed, key=lambda place: trials[place].average_precision) if passed else choose(trials)
-        found = audit_held_out(
-            self.rows.test,
-            candidates[chosen].test,
-            epsilon=self.settings.epsilon,
-            criterion=self.settings.criterion,
-            confidence=self.confidence,
-            n_resamples=self.n_resamples,
-            random_state=self.settings.seed,
-        )
+        bound, test = self.settings.bound, self.rows.test
+        on_validation = [bound.measure(self.rows.validation, one.validation) for one in candidates]
+        on_test = [bound.measure(test, one.test) for one in candidates]
+        order = sorted(range(len(candidates)), key=lambda index: on_validation[index].mcdp)
+
+        def passes(index: int) -> bool:
+            return self.tested.is_met(self.tested.measure(test, candidates[index].test))
+
+        passed, _ = accept_in_order(order, passes)
+        chosen = choose(on_validation, bound)
+        if passed:
+            chosen = max(passed, key=lambda index: on_validation[index].average_precision)
+        promised = bound._replace(confidence=self.confidence)
         outcome = Outcome(
             name,
             is_repaired,
             candidates[chosen].setting,
-            trials[chosen].average_precision,
-            trials[chosen].mcdp,
-            trials[chosen].met,
-            found.average_precision,
-            found.interval,
-            found.noise_floor,
-            tuple((trial.mcdp, trial.average_precision) for trial in reported),
-            promise=self.on_test.promise(self.confidence) if passed else "",
+            on_validation[chosen],
+            bound.is_met(on_validation[chosen]),
+            bound.audit(test, candidates[chosen].test, self.confidence, self.n_resamples, self.settings.seed),
+            tuple((measured.mcdp, measured.average_precision) for measured in on_test),
+            promise=promised.promise_of_test(test) if passed else "",
         )
         self.outcomes.append(outcome)
         self.models[outcome.name] = candidates[chosen].model

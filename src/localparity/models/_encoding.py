@@ -29,7 +29,7 @@ from localparity._validation import (
     missing_among,
     sort_groups,
 )
-from localparity.models._folder import plain
+from localparity.models._folder import as_json
 
 if TYPE_CHECKING:
     from narwhals import Series
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # The columns of tables as people have them: numbers and texts, some of them missing.
 
 
-class Column(NamedTuple):
+class FeatureColumn(NamedTuple):
     """A column's values, float64 with NaN where missing or texts as codes, and the categories it declares."""
 
     name: str
@@ -61,54 +61,47 @@ class Column(NamedTuple):
         return self.values if isinstance(self.values, Coded) else encode(self.values)
 
 
-def table_columns(owner: Any, X: Any, *, reset: bool) -> list[Column]:
+def table_columns(owner: Any, X: Any, *, reset: bool) -> list[FeatureColumn]:
     """Return the columns of a data frame or an array, checked as scikit-learn does on behalf of `owner`.
 
-    A data frame may have text columns; an array holds numbers. With `reset`, at `fit`, the owner learns the
-    number and the names of the features; later they are compared with those.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> [column.name for column in table_columns(LogisticRegression(), [[1.0, 2.0]], reset=True)]
-    ['x0', 'x1']
+    With `reset`, at `fit`, the owner learns the number and the names of the features; later it compares.
     """
     frame: Any = as_frame(X)
     if hasattr(frame, "columns") and len(frame) and frame.columns:
         validate_data(owner, X, skip_check_array=True, reset=reset)
         return [_column(frame.get_column(name), str(name)) for name in frame.columns]
     matrix = validate_data(owner, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
-    return [Column(f"x{place}", values, None) for place, values in enumerate(matrix.T)]
+    return [FeatureColumn(f"x{index}", values, None) for index, values in enumerate(matrix.T)]
 
 
-def _column(column: Series[Any], name: str) -> Column:
+def _column(column: Series[Any], name: str) -> FeatureColumn:
     """Return a column of a data frame; one that declares categories is a text, whatever they are."""
     coded = encode_column(column)
     if coded is not None:
         declared = getattr(getattr(column.to_native(), "cat", None), "categories", None)
-        return Column(name, coded, declared)
+        return FeatureColumn(name, coded, declared)
     values = column_values(column)
     if values.dtype.kind in "mM":
         raise ValueError(f"column {name!r} of X must be numbers or texts, got dates")
     if values.dtype.kind not in "biuf":
         coded = encode(values)
         if not all(isinstance(value, numbers.Real | Decimal) or is_missing(value) for value in coded.values):
-            return Column(name, coded, None)
+            return FeatureColumn(name, coded, None)
         values = as_floats(coded)
-    found = values.astype(np.float64, copy=False)
-    if np.isinf(found).any():
-        row = int(np.argmax(np.isinf(found)))
-        raise ValueError(f"column {name!r} of X must be finite or missing, got {found[row]} at row {row}")
-    return Column(name, found, None)
+    floats = values.astype(np.float64, copy=False)
+    if np.isinf(floats).any():
+        row = int(np.argmax(np.isinf(floats)))
+        raise ValueError(f"column {name!r} of X must be finite or missing, got {floats[row]} at row {row}")
+    return FeatureColumn(name, floats, None)
 
 
 def as_floats(coded: Coded) -> FloatArray:
     """Return numbers, NaN where one is missing or is none."""
-    found = [
+    floats = [
         float(value) if isinstance(value, numbers.Real | Decimal) and not is_missing(value) else np.nan
         for value in coded.values
     ]
-    return np.asarray(np.array(found)[coded.codes])
+    return np.asarray(np.array(floats)[coded.codes])
 
 
 def with_categories(X: Any) -> Any:
@@ -136,27 +129,10 @@ class UnseenValuesWarning(UserWarning):
 class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode text columns as the codes of their categories; numbers stay as they are.
 
-    A data frame may have both; an array holds numbers. A missing text is a category of its own, the last. A
-    category that `fit` did not see is NaN, as a missing number is; an `UnseenValuesWarning` counts what `fit`
-    did not see. A categorical column of a pandas data frame has all of its categories, whether or not the
-    rows at `fit` have them.
-
-    Attributes
-    ----------
-    names_ : list of str
-        The columns' names.
-    categories_ : list
-        For each column its values, None for a missing one, or None where it holds numbers.
-    missing_ : ndarray of bool
-        For each column whether `fit` saw missing values.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> people = pd.DataFrame({"age": [31.0, None], "job": ["trades", "care"]})
-    >>> CategoryEncoder().fit_transform(people)
-    array([[31.,  1.],
-           [nan,  0.]])
+    A missing text is a category of its own, the last. A category that `fit` did not see is NaN, as a missing
+    number is; an `UnseenValuesWarning` counts what `fit` did not see. A categorical column of a pandas data
+    frame has all of its categories, whether or not the rows at `fit` have them. `categories_` has None for a
+    column of numbers.
     """
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -172,7 +148,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.encode(table_columns(self, X, reset=False))
 
-    def learn(self, columns: Sequence[Column], weights: FloatArray) -> Self:
+    def learn(self, columns: Sequence[FeatureColumn], weights: FloatArray) -> Self:
         """`fit`, from checked columns."""
         self.names_ = [column.name for column in columns]
         self.categories_: list[list[Any] | None] = [_categories_of(column) for column in columns]
@@ -184,21 +160,21 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         return self
 
-    def encode(self, columns: Sequence[Column]) -> FloatArray:
+    def encode(self, columns: Sequence[FeatureColumn]) -> FloatArray:
         """`transform`, from checked columns."""
         return np.column_stack(self._codes(columns))
 
     @property
     def text_places(self) -> list[int]:
         """The places of the text columns."""
-        return [place for place, known in enumerate(self.categories_) if known is not None]
+        return [index for index, known in enumerate(self.categories_) if known is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything learned, as plain lists."""
         return {
             "names": self.names_,
             "categories": [
-                None if known is None else plain(known, f"column {name!r}")
+                None if known is None else as_json(known, f"column {name!r}")
                 for name, known in zip(self.names_, self.categories_, strict=True)
             ],
             "missing": self.missing_.tolist(),
@@ -223,44 +199,29 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not self.missing_.shape == (len(self.categories_),) == (width,):
             raise ValueError(f"the encoder has {width} names, but not as many categories and missing")
 
-    def _codes(self, columns: Sequence[Column]) -> list[FloatArray]:
+    def _codes(self, columns: Sequence[FeatureColumn]) -> list[FloatArray]:
         """Return each column's numbers or its categories' codes, and warn of what `fit` did not see."""
-        found, news = list[FloatArray](), list[str]()
+        encoded, news = list[FloatArray](), list[str]()
         for column, known, had_missing in zip(columns, self.categories_, self.missing_, strict=True):
             codes = _numbers_of(column) if known is None else _codes_of(column, known)
-            found.append(codes)
+            encoded.append(codes)
             unseen = np.isnan(codes)
             if unseen.any() and not (known is None and had_missing):
                 news.extend(_describe_unseen(column, unseen))
         if news:
             message = f"values that fit did not see count as unknown: {'; '.join(news)}"
             warnings.warn(message, UnseenValuesWarning, stacklevel=_level_of_caller())
-        return found
+        return encoded
 
 
 class TableEncoder(CategoryEncoder):
     """Encode text columns as one column for each category, and standardise numbers.
 
     A missing number is the mean, and has a column of its own that says so where `fit` saw missing numbers. A
-    category that `fit` did not see is 0 in all columns. The rest is as in `CategoryEncoder`.
-
-    Attributes
-    ----------
-    names_, categories_, missing_
-        As in `CategoryEncoder`.
-    means_, scales_ : ndarray
-        For each column its mean and deviation at `fit`; 0 and 1 where it holds texts.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> census = lp.datasets.make_census(200, random_state=0)
-    >>> encoder = TableEncoder().fit(census.data)
-    >>> list(encoder.get_feature_names_out()[2:4])
-    ['hours_per_week', 'occupation=care']
+    category that `fit` did not see is 0 in all columns.
     """
 
-    def learn(self, columns: Sequence[Column], weights: FloatArray) -> Self:
+    def learn(self, columns: Sequence[FeatureColumn], weights: FloatArray) -> Self:
         """`fit`, from checked columns."""
         super().learn(columns, weights)
         self.means_, self.scales_ = np.zeros(len(columns)), np.ones(len(columns))
@@ -274,7 +235,7 @@ class TableEncoder(CategoryEncoder):
             self.scales_[place] = deviation if deviation > 1e-12 * max(1.0, abs(mean)) else 1.0
         return self
 
-    def encode(self, columns: Sequence[Column]) -> FloatArray:
+    def encode(self, columns: Sequence[FeatureColumn]) -> FloatArray:
         """`transform`, from checked columns."""
         blocks: list[FloatArray] = []
         for place, codes in enumerate(self._codes(columns)):
@@ -323,7 +284,7 @@ class TableEncoder(CategoryEncoder):
             raise ValueError("the encoder's means must be finite and its scales > 0")
 
 
-def _categories_of(column: Column) -> list[Any] | None:
+def _categories_of(column: FeatureColumn) -> list[Any] | None:
     """Return a text column's categories, None the last if values are missing; None for numbers."""
     if not column.is_text:
         return None
@@ -334,7 +295,7 @@ def _categories_of(column: Column) -> list[Any] | None:
     return [*known, None] if (occurs & missing).any() else known
 
 
-def _numbers_of(column: Column) -> FloatArray:
+def _numbers_of(column: FeatureColumn) -> FloatArray:
     """Return the values of a column that held numbers at `fit`."""
     if isinstance(column.values, np.ndarray):
         return column.values
@@ -349,7 +310,7 @@ def _numbers_of(column: Column) -> FloatArray:
     return as_floats(column.values)
 
 
-def _codes_of(column: Column, known: Sequence[Any]) -> FloatArray:
+def _codes_of(column: FeatureColumn, known: Sequence[Any]) -> FloatArray:
     """Return the place of each value among the known categories, NaN where it is none of them."""
     codes, values = column.coded
     missing = missing_among(values)
@@ -363,7 +324,7 @@ def _codes_of(column: Column, known: Sequence[Any]) -> FloatArray:
     return np.asarray(np.array([place_of.get(key, np.nan) for key in keys])[codes])
 
 
-def _describe_unseen(column: Column, unseen: NDArray[Any]) -> list[str]:
+def _describe_unseen(column: FeatureColumn, unseen: NDArray[Any]) -> list[str]:
     """Return, in words, how many of the unseen values of a column are in new categories or missing."""
     codes, values = column.coded
     counts = np.bincount(codes[unseen], minlength=values.size)

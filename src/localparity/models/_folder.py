@@ -1,63 +1,43 @@
 """Fitted estimators as folders: JSON that describes the estimator, files of data, and a card for people.
 
-Nothing in a folder is run when it is loaded. The description names the subfolder of the data, and a new model
-takes the place of an old one when the description is replaced: whenever a `save` is interrupted, the folder
-holds the old model or the new one, whole, with its card. The card beside the description is a copy for
-people; loading needs none.
+Nothing in a folder is run when it is loaded, and loading needs no card.
 """
 
 from __future__ import annotations
 
 import numbers
-import re
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from localparity._io._files import (
-    check_format,
-    locked_folder,
-    parse_sealed,
-    read_settled,
-    reading,
-    seal_json,
-    sha256_of,
-    write_whole,
-)
+from localparity._io._files import check_format, parse_sealed, reading, seal_json
+from localparity._io._sealed import Files, SealedFolder, read_folder, seal_facts, write_folder
 from localparity._validation import InputError
-from localparity.models._card import CARD, ModelCard, remove_shown_card, show_card, versions_of
+from localparity.models._card import DESCRIPTION, ModelCard, card_files, versions_of
 from localparity.models._rows import FittedOn
 
-FORMAT = 3
-DESCRIPTION = "model.json"
-ESTIMATORS = (
-    "GroupBlindClassifier",
-    "GroupBlindRepair",
-    "LocalParityClassifier",
-    "LocalParityLGBMClassifier",
-    "LocalParityXGBClassifier",
-    "RepairedClassifier",
-    "ScoreRepair",
-    "TableClassifier",
-)
-"""What `load` may make, all of them in `localparity.models`."""
+FORMAT = 4
+ESTIMATORS = {
+    "GroupBlindClassifier": "localparity.models",
+    "GroupBlindRepair": "localparity.models",
+    "LocalParityClassifier": "localparity.models",
+    "LocalParityLGBMClassifier": "localparity.models",
+    "LocalParityXGBClassifier": "localparity.models",
+    "RepairedClassifier": "localparity.models",
+    "ScoreRepair": "localparity.models",
+    "StockTrees": "localparity.models.trees._stock",
+}
+"""What `load` may make, and where each is."""
 
 _BOUND = ("max_mcdp", "epsilon", "criterion", "confidence")
-
-Files = dict[str, bytes]
-"""The content of a folder's files, by their paths below it."""
-
-_DATA = re.compile("data-[0-9a-f]{12}")
-"""The name of the subfolder of the data, which differs for models that differ."""
 
 
 def load(folder: str | Path) -> Any:
@@ -73,8 +53,7 @@ def load(folder: str | Path) -> Any:
     -------
     estimator
         A `LocalParityClassifier`, `LocalParityLGBMClassifier`, `LocalParityXGBClassifier`, `ScoreRepair`,
-        `RepairedClassifier`, `GroupBlindRepair`, `GroupBlindClassifier` or `TableClassifier`, ready to
-        predict.
+        `RepairedClassifier`, `GroupBlindRepair` or `GroupBlindClassifier`, ready to predict.
 
     Examples
     --------
@@ -113,21 +92,13 @@ class FolderMixin(ABC):
         card : ModelCard, optional
             What people should know of the model; by default `card()`, what the estimator knows itself.
         """
-        card = self.card() if card is None else card
-        described, files = self._describe()
-        data = f"data-{sha256_of(seal_json(described))[:12]}"
-        description = seal_json({**described, "data": data})
-        top, card = Path(folder), replace(card, model_sha256=sha256_of(description))
-        top.mkdir(parents=True, exist_ok=True)
-        with locked_folder(top):
-            for name, content in {**files, CARD: seal_json(card.to_dict())}.items():
-                write_whole(top / data / name, content, durable=True)
-            remove_shown_card(top)
-            write_whole(top / DESCRIPTION, description, durable=True)
-            show_card(card, top)
-            for other in top.iterdir():
-                if _DATA.fullmatch(other.name) and other.name != data:
-                    shutil.rmtree(other, ignore_errors=True)
+        told = self.card() if card is None else card
+        write_folder(
+            Path(folder),
+            DESCRIPTION,
+            *self._facts_and_files(),
+            lambda sha256: card_files(replace(told, model_sha256=sha256)),
+        )
 
     def card(self) -> ModelCard:
         """Return what the fitted estimator knows for its model card.
@@ -140,7 +111,7 @@ class FolderMixin(ABC):
         check_is_fitted(self)
         return ModelCard(
             estimator=type(self).__name__,
-            parameters=self._told_parameters(),
+            parameters=self._card_parameters(),
             needs_group=needs_group(self),
             versions=versions_of(self._used_libraries()),
             fitted_on=self._fitted_on,
@@ -173,26 +144,25 @@ class FolderMixin(ABC):
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         """Take what `_dump` returned; anything else raises."""
 
-    def _describe(self) -> tuple[dict[str, Any], Files]:
-        """Return the description, and the content of the files that it names."""
+    def _facts_and_files(self) -> tuple[dict[str, Any], Files]:
+        """Return what describes the estimator, and the content of its files."""
         check_is_fitted(self)
         learned, files = self._dump()
-        given: dict[str, Any] = {**self.get_params(deep=False), **self._unsaved}
-        if not isinstance(given["random_state"], numbers.Integral):
-            given["random_state"] = None
-        described = {
+        parameters: dict[str, Any] = {**self.get_params(deep=False), **self._unsaved}
+        if not isinstance(parameters["random_state"], numbers.Integral):
+            parameters["random_state"] = None
+        facts = {
             "format": FORMAT,
             "estimator": type(self).__name__,
-            "parameters": {name: plain(value, name) for name, value in given.items()},
+            "parameters": {name: as_json(value, name) for name, value in parameters.items()},
             "learned": learned,
-            "files": {name: sha256_of(content) for name, content in files.items()},
         }
-        return described, files
+        return facts, files
 
     def _dump_files(self) -> Files:
         """Return the content of all files, the description's with it, as a part of another estimator."""
-        described, files = self._describe()
-        return {**files, DESCRIPTION: seal_json(described)}
+        facts, files = self._facts_and_files()
+        return {**files, DESCRIPTION: seal_json(seal_facts(facts, files))}
 
     def _used_libraries(self) -> tuple[str, ...]:
         """Return the further libraries of the estimator and of those that it wraps."""
@@ -201,121 +171,94 @@ class FolderMixin(ABC):
             sorted({*self._libraries, *(name for part in wrapped for name in part._used_libraries())})
         )
 
-    def _told_parameters(self) -> dict[str, Any]:
+    def _card_parameters(self) -> dict[str, Any]:
         """Return the parameters for the card: those of a wrapped estimator too, none of the machine's."""
-        told: dict[str, Any] = {}
+        parameters: dict[str, Any] = {}
         for name, value in self.get_params(deep=False).items():
             if isinstance(value, FolderMixin):
-                told[name] = {"estimator": type(value).__name__, **value._told_parameters()}
+                parameters[name] = {"estimator": type(value).__name__, **value._card_parameters()}
             elif name == "random_state":
-                told[name] = int(value) if isinstance(value, numbers.Integral) else None
+                parameters[name] = int(value) if isinstance(value, numbers.Integral) else None
             elif name not in self._unsaved:
-                told[name] = plain(value, name)
-        return told
+                parameters[name] = as_json(value, name)
+        return parameters
 
 
 def needs_group(estimator: Any) -> bool:
-    """Return whether an estimator asks for the group of each row at prediction.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> needs_group(lp.models.ScoreRepair()), needs_group(lp.models.LocalParityLGBMClassifier())
-    (True, False)
-    """
+    """Return whether an estimator asks for the group of each row at prediction."""
     methods = (getattr(estimator, name, None) for name in ("predict_proba", "transform", "predict"))
     return "sensitive_features" in signature(next(filter(None, methods))).parameters
 
 
 def parse_files(files: Files) -> Any:
     """Return the estimator that the content of a folder's files describes."""
-    described = _parse_description(files[DESCRIPTION], DESCRIPTION)
-    return _revive(described, files, _estimator_class(described))
+    facts = _checked(parse_sealed(files[DESCRIPTION]), DESCRIPTION)
+    return _revive(facts, files, _estimator_class(facts))
 
 
 def _load(folder: Path, kind: type[FolderMixin] | None) -> Any:
     path = folder / DESCRIPTION
+
+    def read(sealed: SealedFolder) -> Any:
+        with reading(str(path)):
+            facts = _checked(sealed.facts, str(path))
+            name, expected = facts["estimator"], kind or _estimator_class(facts)
+        if name != expected.__name__:
+            reason = f"holds a {name}, not a {expected.__name__}; use localparity.load"
+            raise InputError(reason, file=folder)
+        with reading(str(path)):
+            return _revive(facts, sealed.read_files(), expected)
+
     try:
-        return read_settled(path, lambda content: _load_described(folder, content, kind))
+        return read_folder(folder, DESCRIPTION, read)
     except OSError as error:
         reason = f"{path.name} cannot be read ({error.strerror})"
         raise ValueError(f"there is no model in {folder}: {reason}") from error
 
 
-def _load_described(folder: Path, content: bytes, kind: type[FolderMixin] | None) -> Any:
-    path = folder / DESCRIPTION
-    with reading(str(path)):
-        described = _parse_description(content, str(path))
-        found, kind = described["estimator"], kind or _estimator_class(described)
-    if found != kind.__name__:
-        raise InputError(f"holds a {found}, not a {kind.__name__}; use localparity.load", file=folder)
-    with reading(str(path)):
-        if not _DATA.fullmatch(described["data"]):
-            raise ValueError(f"data must be the name of a subfolder, got {described['data']!r}")
-        data = folder / described["data"]
-        files = {name: _read(data, name, digest) for name, digest in described["files"].items()}
-        return _revive(described, files, kind)
+def _checked(facts: dict[str, Any], name: str) -> dict[str, Any]:
+    check_format(facts["format"], FORMAT, name, advice="train the model again")
+    return facts
 
 
-def _parse_description(content: bytes, name: str) -> dict[str, Any]:
-    described = parse_sealed(content)
-    check_format(described["format"], FORMAT, name, advice="train the model again")
-    return described
-
-
-def _estimator_class(described: dict[str, Any]) -> type[FolderMixin]:
-    name = described["estimator"]
+def _estimator_class(facts: dict[str, Any]) -> type[FolderMixin]:
+    name = facts["estimator"]
     if name not in ESTIMATORS:
         raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {name!r}")
-    kind: type[FolderMixin] = getattr(import_module("localparity.models"), name)
+    kind: type[FolderMixin] = getattr(import_module(ESTIMATORS[name]), name)
     return kind
 
 
-def _revive(described: dict[str, Any], files: Files, kind: type[FolderMixin]) -> Any:
-    parameters = described["parameters"]
+def _revive(facts: dict[str, Any], files: Files, kind: type[FolderMixin]) -> Any:
+    parameters = facts["parameters"]
     estimator = kind(
         **{name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()}
     )
-    estimator._restore(described["learned"], files)
+    estimator._restore(facts["learned"], files)
     return estimator
 
 
-def _read(folder: Path, name: str, digest: str) -> bytes:
-    """Return a file's content, if it lies in the folder and has the checksum."""
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts or not path.parts:
-        raise ValueError(f"{name!r} is not a file of the folder")
-    try:
-        content = (folder / path).read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", name) from error
-    found = sha256_of(content)
-    if found != digest:
-        raise ValueError(f"the sha256 of {name} is {found}, expected {digest}")
-    return content
-
-
-def plain(value: Any, name: str) -> Any:
+def as_json(value: Any, name: str) -> Any:
     """Return a value as JSON has it, numpy's numbers as Python's; anything else is a ValueError.
 
     Examples
     --------
-    >>> plain({"depths": (np.int64(3), None)}, "booster_params")
+    >>> as_json({"depths": (np.int64(3), None)}, "booster_params")
     {'depths': [3, None]}
     """
-    found = value.item() if isinstance(value, np.generic) else value
-    if isinstance(found, Mapping):
-        return {str(key): plain(part, name) for key, part in found.items()}
-    if isinstance(found, list | tuple):
-        return [plain(part, name) for part in found]
-    if found is None or isinstance(found, str | int | float | bool):
-        return found
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, Mapping):
+        return {str(key): as_json(part, name) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(part, name) for part in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
     raise InputError(f"has {value!r}, which cannot be written as JSON", name)
 
 
 def dump_classes(classes: NDArray[Any]) -> dict[str, Any]:
     """Return a classifier's classes as JSON has them."""
-    return {"classes": plain(classes.tolist(), "y"), "classes_dtype": classes.dtype.str}
+    return {"classes": as_json(classes.tolist(), "y"), "classes_dtype": classes.dtype.str}
 
 
 def restore_classes(learned: dict[str, Any], *, two: bool = False) -> NDArray[Any]:

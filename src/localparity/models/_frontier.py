@@ -6,22 +6,21 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import indexable
 
 from localparity._text import percent
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import as_count, as_epsilon, as_fraction, as_probability
-from localparity.models._encoding import with_categories
-from localparity.models._rows import TrainingRows, as_seed, check_training_rows
-from localparity.models.repair._dual import BlindRows, compared_curves
-from localparity.models.repair._group_blind import (
-    FittedIngredients,
-    GroupBlindClassifier,
-    blind_rows,
-    mean_prediction,
-    path_aims,
-    score_path,
+from localparity.counts import Comparison
+from localparity.models._rows import TrainingRows, as_seed
+from localparity.models.repair._dual import (
+    BlindRows,
+    Dual,
+    GroupFeatures,
+    compared_curves,
+    compared_predictions,
 )
+from localparity.models.repair._group_blind import GroupBlindClassifier, blind_rows, mean_prediction
+from localparity.models.repair._maps import original_scale
 from localparity.uncertainty import permutation_test
 from localparity.uncertainty._bands import check_resamples
 from localparity.uncertainty._resampling import Draws, critical_value, repeat
@@ -270,12 +269,9 @@ def frontier(
     model = GroupBlindClassifier(
         estimator, group_estimator, criterion=criterion, cv=as_count(cv, "cv"), random_state=settings.seed
     )
-    (X,) = indexable(X)
-    if estimator is None or group_estimator is None:
-        X = with_categories(X)
-    rows = check_training_rows(model, X, y, sensitive_features, sample_weight).with_weight()
-    fitted = FittedIngredients.fit(model, rows, settings.seed, weighted=sample_weight is not None)
-    people, compared = fitted.rows, fitted.compared
+    model._check_all()
+    rows = model._prepare(model._as_rows(X, y, sensitive_features, sample_weight))
+    compared, people = model._compared(rows), model._fit_pairs(rows, settings.seed)
     aims = path_aims(people, compared, criterion, settings.n_bounds)
     scores = np.empty((aims.size, people.scores.size))
     halves = rows.split(0.5, settings.seed)
@@ -289,11 +285,37 @@ def frontier_on(
     model: GroupBlindClassifier, training: TrainingRows, test: TrainingRows, settings: FrontierSettings
 ) -> Frontier:
     """Return the frontier of scores fitted on one part of the rows, measured on all groups of another."""
-    fitted = FittedIngredients.fit(model, training, settings.seed, weighted=True)
-    people = blind_rows(test, *mean_prediction(fitted.pairs, test.features))
-    aims = path_aims(fitted.rows, fitted.compared, settings.criterion, settings.n_bounds)
-    scores = score_path(aims, fitted.rows, people, fitted.compared, settings.criterion)
+    model._check_all()
+    compared, fitted = model._compared(training), model._fit_pairs(training, settings.seed)
+    people = blind_rows(test, *mean_prediction(model.pairs_, test.features))
+    aims = path_aims(fitted, compared, settings.criterion, settings.n_bounds)
+    scores = score_path(aims, fitted, people, compared, settings.criterion)
     return settings.measure(aims, scores, people, tuple(range(len(test.group_names))))
+
+
+def path_aims(rows: BlindRows, compared: tuple[int, ...], criterion: Criterion, size: int) -> FloatArray:
+    """Return bounds from 0 to the gap that the plain scores have, denser where they are small."""
+    plain = max(curve.mcdp(0.0) for curve in compared_curves(rows, rows.scores, compared, criterion))
+    return np.asarray(plain * np.linspace(0.0, 1.0, size) ** 2)
+
+
+def score_path(
+    aims: FloatArray, fitted: BlindRows, scored: BlindRows, compared: tuple[int, ...], criterion: Criterion
+) -> FloatArray:
+    """Return the scores, of shape (n_aims, n_rows), of rows under repairs fitted on other rows.
+
+    They have the scale of the plain scores, which the last aim, the largest, leaves as they are.
+    """
+    features = GroupFeatures.learn(fitted, Comparison(criterion).labels, compared)
+    columns, own = (features(rows.scores, rows.probabilities) for rows in (scored, fitted))
+    dual = Dual.of(fitted, features)
+    repaired, start = [], None
+    for aim in aims[:-1].tolist():
+        score = dual.solve(aim, start)
+        start = score.multipliers[1:-1]
+        scale = original_scale(score(fitted.scores, own), fitted.scores, fitted.weights)
+        repaired.append(scale(score(scored.scores, columns)))
+    return np.array([*repaired, scored.scores])
 
 
 class FrontierSettings(NamedTuple):
@@ -317,15 +339,11 @@ class FrontierSettings(NamedTuple):
         """Return the frontier of scores, one row for each aim."""
         assert rows.labels is not None
         ranked = [_Ranking.of(row, rows.labels) for row in scores]
-        found = np.array([one.average_precision(rows.weights) for one in ranked])
-        radius = self._radius(ranked, rows.weights, found)
+        precision = np.array([ranking.average_precision(rows.weights) for ranking in ranked])
+        radius = self._radius(ranked, rows.weights, precision)
         curves = [compared_curves(rows, row, compared, self.criterion) for row in scores]
-        kept = np.isin(rows.groups, compared)
         null = permutation_test(
-            rows.labels[kept],
-            scores[0][kept],
-            sensitive_features=rows.groups[kept],
-            sample_weight=rows.weights[kept],
+            compared_predictions(rows, scores[0], compared, always_weighted=True),
             epsilon=self.epsilon,
             criterion=self.criterion,
             n_resamples=self.n_resamples,
@@ -333,10 +351,10 @@ class FrontierSettings(NamedTuple):
         )
         return Frontier(
             tuple(aims.tolist()),
-            tuple(max(curve.mcdp(self.epsilon) for curve in each) for each in curves),
-            tuple(found.tolist()),
-            tuple(np.maximum(found - radius, 0.0).tolist()),
-            tuple(np.minimum(found + radius, 1.0).tolist()),
+            tuple(max(curve.mcdp(self.epsilon) for curve in pairs) for pairs in curves),
+            tuple(precision.tolist()),
+            tuple(np.maximum(precision - radius, 0.0).tolist()),
+            tuple(np.minimum(precision + radius, 1.0).tolist()),
             null.null_mean,
             self.epsilon,
             self.criterion,
@@ -345,22 +363,22 @@ class FrontierSettings(NamedTuple):
             left_out,
         )
 
-    def _radius(self, ranked: list[_Ranking], weights: FloatArray, found: FloatArray) -> FloatArray:
-        """Return how far average precision may be from what was found, at all bounds together."""
+    def _radius(self, ranked: list[_Ranking], weights: FloatArray, precision: FloatArray) -> FloatArray:
+        """Return how far average precision may be from the estimate, at all bounds together."""
         check_resamples(as_count(self.n_resamples, "n_resamples", at_least=0), self.confidence)
 
         def resample(rng: np.random.Generator) -> FloatArray:
             drawn = np.bincount(rng.integers(0, weights.size, weights.size), minlength=weights.size)
-            return np.array([one.average_precision(weights * drawn) for one in ranked])
+            return np.array([ranking.average_precision(weights * drawn) for ranking in ranked])
 
-        deviations = repeat(resample, Draws(self.n_resamples, self.seed), len(ranked)) - found
+        deviations = repeat(resample, Draws(self.n_resamples, self.seed), len(ranked)) - precision
         spread = deviations.std(axis=0)
         largest = np.abs(deviations / np.where(spread > 0.0, spread, 1.0)).max(axis=1)
         return np.asarray(critical_value(largest, self.confidence) * spread)
 
 
 class _Ranking(NamedTuple):
-    """Rows from the highest score to the lowest, and the place of the last row of each score."""
+    """Rows from the highest score to the lowest, and where each score's rows end."""
 
     order: IntArray
     ends: IntArray

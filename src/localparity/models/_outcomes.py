@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from localparity._text import percent
 from localparity._types import Criterion
-from localparity.metrics import Interval
 from localparity.metrics._within import within_bound
-from localparity.models._card import HeldOutAudit, ModelCard
+from localparity.models._bound import Measured
+from localparity.models._card import ModelCard
 from localparity.models._rows import FittedOn
 
 if TYPE_CHECKING:
@@ -31,16 +31,12 @@ class Outcome:
         Whether its scores are repaired, which needs the group at prediction.
     setting : str
         The chosen setting, in words.
-    validation_average_precision, validation_mcdp : float
-        Average precision and MCDP(epsilon) of the validation part, which the choice is made by.
+    validation : Measured
+        How it does on the validation part, which the choice is made by.
     met : bool
-        Whether the validation MCDP is within the bound.
-    average_precision : float
-        Of the test part.
-    interval : Interval
-        MCDP(epsilon) of the test part.
-    noise_floor : float
-        MCDP(epsilon) expected under parity on the test part, with these scores.
+        Whether MCDP of the validation part is within the bound.
+    test : Measured
+        How it does on the test part, with an interval and the noise floor.
     settings : tuple of tuple of float
         MCDP and average precision of the test part at every setting tried.
     shortfall : float, optional
@@ -57,27 +53,21 @@ class Outcome:
     ...     method="ERM",
     ...     repaired=True,
     ...     setting="bound 0.05",
-    ...     validation_average_precision=0.74,
-    ...     validation_mcdp=0.049,
+    ...     validation=lp.results.Measured(500, average_precision=0.74, mcdp=0.049),
     ...     met=True,
-    ...     average_precision=0.73,
-    ...     interval=lp.results.Interval(low=0.03, estimate=0.05, high=0.07, confidence=0.95),
-    ...     noise_floor=0.02,
+    ...     test=lp.results.Measured(500, average_precision=0.73, mcdp=0.05),
     ...     settings=((0.05, 0.73), (0.36, 0.77)),
     ... )
-    >>> outcome.name, outcome.interval.estimate
+    >>> outcome.name, outcome.test.mcdp
     ('ERM, repaired', 0.05)
     """
 
     method: str
     repaired: bool
     setting: str
-    validation_average_precision: float
-    validation_mcdp: float
+    validation: Measured
     met: bool
-    average_precision: float
-    interval: Interval
-    noise_floor: float
+    test: Measured
     settings: tuple[tuple[float, float], ...]
     shortfall: float | None = None
     promise: str = ""
@@ -100,9 +90,7 @@ def measure_shortfalls(outcomes: Sequence[Outcome], frontier: Frontier | None) -
     return tuple(
         outcome
         if outcome.repaired
-        else replace(
-            outcome, shortfall=frontier.shortfall(outcome.interval.estimate, outcome.average_precision)
-        )
+        else replace(outcome, shortfall=frontier.shortfall(outcome.test.mcdp, outcome.test.average_precision))
         for outcome in outcomes
     )
 
@@ -193,16 +181,15 @@ class ModelComparison:
         card: ModelCard = self.models[chosen.name].card()
         choice = (
             f"It was chosen among {len(self.outcomes)} on validation data, where its "
-            f"MCDP({self.epsilon:g}) is {chosen.validation_mcdp:.4f}."
+            f"MCDP({self.epsilon:g}) is {chosen.validation.mcdp:.4f}."
         )
         promise = chosen.promise or card.promise
-        test = HeldOutAudit(self.rows[2], chosen.average_precision, chosen.interval, chosen.noise_floor)
         return replace(
             card,
             fitted_on=self.fitted_on,
             max_mcdp=self.max_mcdp,
             promise=f"{promise} {choice}",
-            held_out=test,
+            held_out=chosen.test,
         )
 
     def save(
@@ -227,9 +214,13 @@ class ModelComparison:
         """What to use and what to know about it, in a few sentences."""
         best, without = self.recommended, self.recommended_without_group
         bound = f"MCDP({self.epsilon:g}) of {percent(self.max_mcdp)}"
-        confidence = best.interval.confidence
+        interval, floor = best.test.interval, best.test.noise_floor
+        assert interval is not None
+        assert floor is not None
         if best.promise:
-            opening = f"Of the methods within {bound} with probability {confidence:g}, use {_words(best)}."
+            opening = (
+                f"Of the methods within {bound} with probability {interval.confidence:g}, use {_words(best)}."
+            )
         elif best.met:
             opening = f"Of the methods within {bound} on validation data, use {_words(best)}."
         else:
@@ -245,11 +236,11 @@ class ModelComparison:
                 f"The repair needs the group at prediction; without it, {ending} is {_words(without)}."
             )
         if self.frontier is not None:
-            gives_up = self.frontier.describe(without.interval.estimate, without.average_precision)
+            gives_up = self.frontier.describe(without.test.mcdp, without.test.average_precision)
             sentences.append(f"It {gives_up}.")
-        if not within_bound(best.noise_floor, self.max_mcdp):
+        if not within_bound(floor, self.max_mcdp):
             sentences.append(
-                f"With so few rows {percent(best.noise_floor)} is expected under parity, above the bound: "
+                f"With so few rows {percent(floor)} is expected under parity, above the bound: "
                 "only more rows can tell."
             )
         return " ".join(sentences)
@@ -257,18 +248,16 @@ class ModelComparison:
     @property
     def within_on_test(self) -> tuple[Outcome, ...]:
         """The outcomes whose MCDP of the test part is within the bound, the most accurate there first."""
-        within = [
-            outcome for outcome in self.outcomes if within_bound(outcome.interval.estimate, self.max_mcdp)
-        ]
-        return tuple(sorted(within, key=lambda outcome: -outcome.average_precision))
+        within = [outcome for outcome in self.outcomes if within_bound(outcome.test.mcdp, self.max_mcdp)]
+        return tuple(sorted(within, key=lambda outcome: -outcome.test.average_precision))
 
     def _others_on_test(self) -> str:
         """What is within the bound on test data where the recommended outcome is not."""
         if not self.within_on_test:
             return "On test data no method is within the bound."
         listed = "; ".join(
-            f"{outcome.name} (AP {percent(outcome.average_precision)}, MCDP "
-            f"{percent(outcome.interval.estimate)})"
+            f"{outcome.name} (AP {percent(outcome.test.average_precision)}, MCDP "
+            f"{percent(outcome.test.mcdp)})"
             for outcome in self.within_on_test
         )
         return (
@@ -278,12 +267,12 @@ class ModelComparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        plain = asdict(replace(self, models={}))
-        del plain["models"]
-        plain["recommendation"] = self.recommendation
-        plain["recommended"] = self.recommended.name
-        plain["within_on_test"] = [outcome.name for outcome in self.within_on_test]
-        return plain
+        values = asdict(replace(self, models={}))
+        del values["models"]
+        values["recommendation"] = self.recommendation
+        values["recommended"] = self.recommended.name
+        values["within_on_test"] = [outcome.name for outcome in self.within_on_test]
+        return values
 
     def plot(self, ax: Any = None) -> ComparisonDisplay:
         """Draw average precision against MCDP.
@@ -310,15 +299,16 @@ def _rank(outcome: Outcome) -> int:
 def _best(outcomes: Sequence[Outcome]) -> Outcome:
     highest = max(map(_rank, outcomes))
     if highest == 0:
-        return min(outcomes, key=lambda outcome: outcome.validation_mcdp)
+        return min(outcomes, key=lambda outcome: outcome.validation.mcdp)
     ranked = (outcome for outcome in outcomes if _rank(outcome) == highest)
-    return max(ranked, key=lambda outcome: outcome.validation_average_precision)
+    return max(ranked, key=lambda outcome: outcome.validation.average_precision)
 
 
 def _words(outcome: Outcome) -> str:
     setting = f" ({outcome.setting})" if outcome.setting else ""
-    interval = outcome.interval
+    test, interval = outcome.test, outcome.test.interval
+    ends = "" if interval is None else f" ({percent(interval.low)} to {percent(interval.high)})"
     return (
-        f"{outcome.method}{setting}, with AP {percent(outcome.average_precision)} and MCDP "
-        f"{percent(interval.estimate)} ({percent(interval.low)} to {percent(interval.high)}) on test data"
+        f"{outcome.method}{setting}, with AP {percent(test.average_precision)} and MCDP "
+        f"{percent(test.mcdp)}{ends} on test data"
     )

@@ -1,14 +1,15 @@
-"""The rows that a classifier is fitted on, checked together, and the part of them that is held out."""
+"""The rows that a classifier is fitted on: checked, encoded and hashed once, and handed on."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import numbers
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import compress
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +25,16 @@ from localparity._validation import (
     InputError,
     as_groups,
     as_rng,
+    as_scores,
     check_indexes,
     check_rows,
     is_missing,
+    setting,
 )
-from localparity.counts._copies import copies_in, warn_of_copies
-from localparity.counts._score_counts import ScoreCounts
+from localparity.counts._score_counts import ScoreCounts, copies_in, warn_of_copies
+from localparity.predictions import Predictions
 
-# Who a model was fitted on: how many people, of which groups, and a checksum of their rows.
-
-
+_GROUPS = "sensitive_features"
 DISCLOSURE_LIMIT = 10
 """The number of people of a smaller group is withheld."""
 
@@ -67,30 +68,15 @@ class FittedOn:
 
 
 def describe_rows(codes: NDArray[Any], names: tuple[Group, ...], *content: Any) -> FittedOn:
-    """Return what is kept of rows: the group of each as its place in `names`, and all of their values.
-
-    Examples
-    --------
-    >>> found = describe_rows(np.repeat([0, 1, 2], [20, 30, 4]), ("a", "b", "c"), np.zeros(54))
-    >>> found.rows, found.groups
-    (54, {'a': None, 'b': 30, 'c': None})
-    """
+    """Return what is kept of rows, from the code of each row's group and all of their values."""
     return _described(np.bincount(codes, minlength=len(names)).tolist(), names, (codes, *content))
 
 
 def describe_counts(counts: ScoreCounts) -> FittedOn:
-    """Return what is kept of rows that were counted: the checksum is that of the counts.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> arrays = lp.Predictions.from_arrays(None, [0.1, 0.2] * 20, sensitive_features=["a", "b"] * 20)
-    >>> describe_counts(lp.ScoreCounts.from_predictions(arrays)).groups
-    {'a': 20, 'b': 20}
-    """
+    """Return what is kept of rows that were counted; the checksum is that of the counts."""
     sizes = dict.fromkeys(counts.groups, 0)
     content: list[Any] = []
-    for (group, label), atoms in sorted(counts.atoms.items(), key=lambda found: str(found[0])):
+    for (group, label), atoms in sorted(counts.atoms.items(), key=lambda item: str(item[0])):
         sizes[group] += atoms.size
         content += [np.array([str(group), str(label)]), atoms.scores, atoms.weights]
     return _described(list(sizes.values()), counts.groups, content)
@@ -131,43 +117,6 @@ def _bytes(values: Any) -> bytes:
     return "\x1f".join(map(str, array.ravel().tolist())).encode()
 
 
-# What classifiers of two classes share that need nothing but features to predict.
-
-
-class TwoClassMixin(ClassifierMixin):  # type: ignore[misc]
-    """`predict`, from the score of the second class."""
-
-    classes_: NDArray[Any]
-
-    @abstractmethod
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class."""
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row: the second where its score is above one half.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The features, in the columns that `fit` had.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        above = self.predict_proba(X)[:, 1] > 0.5
-        chosen: NDArray[Any] = self.classes_[above.astype(np.int64)]
-        return chosen
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
-
-# Rows that are repeated as a whole: of nearly equal tables one copy is fitted on.
-
-
 ADVICE = "one of them is fitted on"
 """What a fit does about copies."""
 _FACTORS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
@@ -175,50 +124,40 @@ _NUMBERS = "biuf"
 
 
 def distinct_rows(features: Any, *others: NDArray[Any]) -> tuple[int, IntArray]:
-    """Return how many copies there are of nearly every row, and the places of rows of which one is kept.
+    """Return how many copies there are of nearly every row, and the indexes of one copy of each.
 
-    Rows are compared by a hash of 64 bits. Copies are so in any columns, so that texts, which take longer,
-    are looked at only where the numbers are repeated.
-
-    Examples
-    --------
-    >>> table = np.repeat(np.arange(120.0).reshape(60, 2), 3, axis=0)
-    >>> copies, places = distinct_rows(table, np.zeros(180))
-    >>> copies, places[:4]
-    (3, array([0, 3, 6, 9]))
-    >>> distinct_rows(table[::3], np.zeros(60))[0]
-    1
+    Rows are compared by a hash of 64 bits; texts are read only where the numbers are repeated.
     """
     rows = len(others[0])
     columns = list(_hashed_columns(features))
-    numbers = [each for each in columns if each.dtype.kind in _NUMBERS]
+    numbers = [column for column in columns if column.dtype.kind in _NUMBERS]
     keys = _hashed(np.zeros(rows, np.uint64), [*others, *numbers])
-    texts = [each for each in columns if each.dtype.kind not in _NUMBERS]
-    copies, places = _one_of_each(keys)
+    texts = [column for column in columns if column.dtype.kind not in _NUMBERS]
+    copies, indexes = _one_of_each(keys)
     if copies > 1 and texts:
-        copies, places = _one_of_each(_hashed(keys, texts))
-    return copies, places
+        copies, indexes = _one_of_each(_hashed(keys, texts))
+    return copies, indexes
 
 
-def without_copies(features: Any, *others: NDArray[Any]) -> IntArray | None:
-    """Return the places of the rows to fit on, with a warning where rows are copies; None without copies.
+def drop_copies(features: Any, *others: NDArray[Any]) -> IntArray | None:
+    """Return the indexes of one copy of each row, with a warning; None where nearly no row is repeated.
 
-    Copies are no independent people, and one could be held out while another is fitted on.
+    Copies are not independent people, and one could be held out while another is fitted on.
     """
-    copies, places = distinct_rows(features, *others)
+    copies, indexes = distinct_rows(features, *others)
     if copies == 1:
         return None
-    warn_of_copies(copies, f"{ADVICE}, {places.size:,} of {len(others[0]):,} rows", stacklevel=4)
-    return places
+    warn_of_copies(copies, f"{ADVICE}, {indexes.size:,} of {len(others[0]):,} rows", stacklevel=5)
+    return indexes
 
 
 def _one_of_each(keys: NDArray[np.uint64]) -> tuple[int, IntArray]:
-    _, place, times = np.unique(keys, return_inverse=True, return_counts=True)
+    _, codes, times = np.unique(keys, return_inverse=True, return_counts=True)
     copies = copies_in(times)
-    order = np.argsort(place, kind="stable")
+    order = np.argsort(codes, kind="stable")
     number = np.empty(keys.size, np.int64)
     number[order] = np.arange(keys.size) - np.repeat(np.cumsum(times) - times, times)
-    return copies, np.flatnonzero(number < -(-times // copies)[place])
+    return copies, np.flatnonzero(number < -(-times // copies)[codes])
 
 
 def _hashed_columns(features: Any) -> Iterator[NDArray[Any]]:
@@ -253,7 +192,10 @@ def _bits(column: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 class TrainingRows(NamedTuple):
-    """Features, labels 0 and 1, group codes and weights, with the names of classes and groups."""
+    """Features, labels 0 and 1, group codes and weights, with the names of classes and groups.
+
+    `weighted` says whether the caller gave weights; without them they are 1.
+    """
 
     features: Any
     labels: FloatArray
@@ -261,78 +203,108 @@ class TrainingRows(NamedTuple):
     weights: FloatArray
     classes: NDArray[Any]
     group_names: tuple[Group, ...]
+    weighted: bool = False
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return self.labels.size
 
     @property
     def targets(self) -> NDArray[Any]:
         """The class of each row by its name."""
-        found: NDArray[Any] = self.classes[self.labels.astype(np.int64)]
-        return found
+        targets: NDArray[Any] = self.classes[self.labels.astype(np.int64)]
+        return targets
 
     @property
     def named_groups(self) -> NDArray[Any]:
-        """The group of each row by its name."""
-        names = np.empty(len(self.group_names), dtype=object)
-        for code, name in enumerate(self.group_names):
-            names[code] = name
-        found: NDArray[Any] = names[self.groups]
-        return found
+        """The group of each row by its name, for estimators that are not ours."""
+        names = np.fromiter(self.group_names, dtype=object, count=len(self.group_names))
+        groups: NDArray[Any] = names[self.groups]
+        return groups
+
+    @property
+    def grouping(self) -> Grouping:
+        """The groups as metrics and maps take them, without encoding them again."""
+        return Grouping(self.groups.astype(np.min_scalar_type(len(self.group_names))), self.group_names)
+
+    def predictions(self, scores: FloatArray, *, always_weighted: bool = False) -> Predictions:
+        """Return scores of the rows as metrics take them; weights that are all 1 are left out."""
+        weighted = always_weighted or bool((self.weights != 1.0).any())
+        return coded_predictions(
+            scores, self.grouping, self.labels.astype(np.uint8), self.weights if weighted else None
+        )
 
     def describe(self) -> FittedOn:
         """Return what a model card tells of the rows."""
         return describe_rows(self.groups, self.group_names, self.features, self.labels, self.weights)
 
-    def take(self, places: IntArray) -> TrainingRows:
+    def take(self, indexes: IntArray) -> TrainingRows:
         """Return some of the rows, in the given order."""
         return self._replace(
-            features=_safe_indexing(self.features, places),
-            labels=self.labels[places],
-            groups=self.groups[places],
-            weights=self.weights[places],
+            features=_safe_indexing(self.features, indexes),
+            labels=self.labels[indexes],
+            groups=self.groups[indexes],
+            weights=self.weights[indexes],
         )
 
     def without_copies(self) -> TrainingRows:
-        """Return the rows; where nearly every row is repeated, one of its copies, with a warning."""
-        places = without_copies(self.features, self.labels, self.groups, self.weights)
-        return self if places is None else self.take(places)
+        """Return the rows; where nearly every row is repeated, one copy of each, with a warning."""
+        indexes = drop_copies(self.features, self.labels, self.groups, self.weights)
+        return self if indexes is None else self.take(indexes)
 
     def with_weight(self) -> TrainingRows:
         """Return the rows whose weight is above 0."""
-        kept = self.weights > 0.0
-        return self if kept.all() else self.take(np.flatnonzero(kept))
+        has_weight = self.weights > 0.0
+        return self if has_weight.all() else self.take(np.flatnonzero(has_weight))
+
+    def of_groups(self) -> TrainingRows:
+        """Return the rows with their groups as the classes, by their codes."""
+        classes, labels = np.unique(self.groups, return_inverse=True)
+        return self._replace(labels=labels.astype(np.float64), classes=classes)
+
+    def settled(self) -> TrainingRows:
+        """Return the rows whose weight is above 0 and the groups that occur among them, two at least."""
+        if self.classes.size > 2:
+            raise ValueError("Only binary classification is supported. The type of the target is multiclass.")
+        rows = self.with_weight()
+        check_two_classes(rows.classes[np.unique(rows.labels).astype(np.int64)])
+        occurs = np.bincount(rows.groups, minlength=len(rows.group_names)) > 0
+        if occurs.all():
+            return rows
+        names = tuple(compress(rows.group_names, occurs))
+        if len(names) < 2:
+            raise InputError(f"must have at least two groups, got {names[0]!r} only", argument=_GROUPS)
+        return rows._replace(groups=(np.cumsum(occurs) - 1)[rows.groups], group_names=names)
 
     def split(self, fraction: float, seed: int, *, by_class: bool = True) -> tuple[IntArray, IntArray]:
-        """Return the places of training and held-out rows, stratified by group and by class.
+        """Return the indexes of training and held-out rows, stratified by group and by class.
 
         A stratum of a single row stays in the training part. For a test of whole groups on the held-out rows,
         classes must not be strata: their shares in a group would be those of the training rows.
-
-        Examples
-        --------
-        >>> rows = check_training_rows(None, np.zeros((20, 1)), [0, 1] * 10, ["a"] * 10 + ["b"] * 10)
-        >>> [len(part) for part in rows.split(0.5, seed=0)]
-        [10, 10]
         """
         from sklearn.model_selection import train_test_split
 
         cells = 2 * self.groups + self.labels.astype(np.int64) if by_class else self.groups
         alone = np.bincount(cells)[cells] == 1
-        places, lone = np.flatnonzero(~alone), np.flatnonzero(alone)
-        n_cells = np.unique(cells[places]).size
-        held = max(math.ceil(fraction * len(places)), n_cells)
-        if len(places) < held + max(n_cells, 1):
-            raise ValueError(f"{len(cells)} rows are too few for validation_fraction={fraction:g}")
+        indexes, lone = np.flatnonzero(~alone), np.flatnonzero(alone)
+        n_cells = np.unique(cells[indexes]).size
+        n_held_out = max(math.ceil(fraction * len(indexes)), n_cells)
+        if len(indexes) < n_held_out + max(n_cells, 1):
+            raise InputError(f"{len(cells)} rows are too few for {setting(validation_fraction=fraction)}")
         training, held_out = train_test_split(
-            places, test_size=held, stratify=cells[places], random_state=seed
+            indexes, test_size=n_held_out, stratify=cells[indexes], random_state=seed
         )
         training = np.concatenate([training, lone])
         if np.ptp(self.labels) > np.ptp(self.labels[training]):
-            raise ValueError(f"y has too few rows of a class for validation_fraction={fraction:g}")
+            reason = f"has too few rows of a class for {setting(validation_fraction=fraction)}"
+            raise InputError(reason, argument="y")
         for part in (training, held_out):
             counted = self.groups[part][self.weights[part] > 0.0]
             counts = np.bincount(counted, minlength=len(self.group_names))
             if not counts.all():
                 name = self.group_names[int(np.argmin(counts))]
-                raise ValueError(f"group {name!r} has too few rows for a training and a validation part")
+                raise InputError(f"group {name!r} has too few rows for a training and a validation part")
         return training, held_out
 
     def hold_out(
@@ -343,6 +315,25 @@ class TrainingRows(NamedTuple):
         return self.take(training), self.take(held_out)
 
 
+def coded_predictions(
+    scores: NDArray[Any],
+    grouping: Grouping,
+    labels: NDArray[np.uint8] | None,
+    weights: FloatArray | None,
+) -> Predictions:
+    """Return scores in [0, 1] of rows that were checked before, as metrics take them."""
+    values, resolution = as_scores(scores, (0.0, 1.0), "scores")
+    return Predictions(
+        scores=values,
+        codes=grouping.codes,
+        groups=grouping.names,
+        labels=labels,
+        weights=weights,
+        score_range=(0.0, 1.0),
+        resolution=resolution,
+    )
+
+
 def check_training_rows(
     owner: Any,
     X: Any,
@@ -350,55 +341,61 @@ def check_training_rows(
     sensitive_features: Groups,
     sample_weight: ArrayLike | None = None,
 ) -> TrainingRows:
-    """Check what `fit` was given on behalf of `owner`; the features are X as it is.
-
-    Examples
-    --------
-    >>> rows = check_training_rows(None, [[1], [2], [3]], ["no", "yes", "yes"], ["a", "b", "b"], [1, 1, 0])
-    >>> rows.labels, rows.with_weight().features
-    (array([0., 1., 1.]), [[1], [2]])
-    """
-    given = {"X": X, "y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    check_indexes(given)
-    rows = _num_samples(X)
-    targets = as_classes(owner, y, rows)
-    weights = _check_sample_weight(sample_weight, np.empty(rows), dtype=np.float64, ensure_non_negative=True)
-    kept = weights > 0.0
-    classes = np.unique(targets[kept])
-    if classes.size < 2:
-        raise InputError(
-            f"must have two classes among weights above 0, got one class: {classes.tolist()}", "y"
-        )
+    """Check what `fit` was given on behalf of `owner`; the features are X as it is."""
+    arrays = {"X": X, "y": y, _GROUPS: sensitive_features, "sample_weight": sample_weight}
+    check_indexes(arrays)
+    n_rows = _num_samples(X)
+    targets = as_classes(owner, y, n_rows)
+    weights = as_row_weights(sample_weight, n_rows)
+    has_weight = weights > 0.0
+    classes = np.unique(targets[has_weight])
+    check_two_classes(classes)
     labels = np.searchsorted(classes, targets).astype(np.float64)
-    codes, names = groups_of_rows(sensitive_features, rows)
+    codes, names = groups_of_rows(sensitive_features, n_rows)
     groups = codes.astype(np.int64)
-    counts = np.bincount(groups[kept], minlength=len(names))
+    counts = np.bincount(groups[has_weight], minlength=len(names))
     if not counts.all():
-        raise ValueError(f"group {names[int(np.argmin(counts))]!r} has no row of weight above 0")
-    return TrainingRows(X, labels, groups, weights, classes, names).without_copies()
+        raise InputError(f"group {names[int(np.argmin(counts))]!r} has no row of weight above 0")
+    weighted = sample_weight is not None
+    return TrainingRows(X, labels, groups, weights, classes, names, weighted).without_copies()
 
 
-def as_classes(owner: Any, y: ArrayLike, rows: int, *, multiclass: bool = False) -> NDArray[Any]:
-    """Return the class of each row, of two at most unless `multiclass`; messages name the type of `owner`."""
+def check_two_classes(classes: NDArray[Any]) -> None:
+    """Raise a ValueError where only one class is left."""
+    if classes.size < 2:
+        reason = f"must have two classes among weights above 0, got one class: {classes.tolist()}"
+        raise InputError(reason, argument="y")
+
+
+def as_row_weights(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
+    """Return weights that are not negative, 1 where none are given."""
+    weights: FloatArray = _check_sample_weight(
+        sample_weight, np.empty(n_rows), dtype=np.float64, ensure_non_negative=True
+    )
+    return weights
+
+
+def as_classes(owner: Any, y: ArrayLike | None, n_rows: int) -> NDArray[Any]:
+    """Return the class of each row, of two at most; messages name the type of `owner`."""
     if y is None:
         raise ValueError(f"{type(owner).__name__} requires y to be passed, but the target y is None")
     targets: NDArray[Any] = column_or_1d(y, warn=True)
     for row, value in enumerate(targets if targets.dtype.kind == "O" else ()):
         if is_missing(value):
-            raise InputError(f"has no value at row {row}", "y")
+            raise InputError(f"has no value at row {row}", argument="y", row=row)
     check_classification_targets(targets)
     kind = type_of_target(targets, input_name="y")
-    if kind != "binary" and not (multiclass and kind == "multiclass"):
+    if kind != "binary":
         raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
-    check_rows("y", targets.size, rows, "X")
+    check_rows("y", targets.size, n_rows, "X")
     return targets
 
 
-def groups_of_rows(sensitive_features: Groups, rows: int) -> Grouping:
+def groups_of_rows(sensitive_features: Groups, n_rows: int) -> Grouping:
     """Return the group of each row of X."""
     if sensitive_features is not None and not isinstance(sensitive_features, dict):
-        check_rows("sensitive_features", _num_samples(sensitive_features), rows, "X")
-    return as_groups(sensitive_features, rows)
+        check_rows(_GROUPS, _num_samples(sensitive_features), n_rows, "X")
+    return as_groups(sensitive_features, n_rows)
 
 
 def as_seed(random_state: Seed) -> int:
@@ -407,3 +404,100 @@ def as_seed(random_state: Seed) -> int:
     if isinstance(random_state, numbers.Integral):
         return int(random_state)
     return int(rng.integers(2**31 - 1))
+
+
+class RowsClassifier(ABC, ClassifierMixin):  # type: ignore[misc]
+    """A classifier of two classes that is fitted on `TrainingRows`, which it checks once or is handed."""
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {_GROUPS: True}
+    classes_: NDArray[Any]
+    _fitted_on: FittedOn | None
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        sensitive_features: Groups = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Fit on rows with their classes and groups.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,)
+            Two classes, of any kind that can be sorted. A `RepairedClassifier` with `prefit` needs them only
+            for the criteria that compare people by label.
+        sensitive_features : array-like, data frame or mapping of columns
+            The group of each row; of several columns, the combinations that occur.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights that are not negative; a row of weight 0 counts as absent.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+        """
+        self._check_all()
+        return self._fit_described(self._as_rows(X, y, sensitive_features, sample_weight))
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each class."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each row: the second where its score is above one half.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The features, in the columns that `fit` had.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._classes_above_half(self.predict_proba(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    @abstractmethod
+    def _check_all(self) -> Any:
+        """Check the parameters."""
+
+    @abstractmethod
+    def _learn(self, rows: TrainingRows) -> None:
+        """Fit on checked rows."""
+
+    def _as_rows(
+        self, X: Any, y: ArrayLike | None, sensitive_features: Groups, sample_weight: ArrayLike | None
+    ) -> TrainingRows:
+        """Return the rows that `fit` was given, checked."""
+        return check_training_rows(self, X, y, sensitive_features, sample_weight).with_weight()
+
+    def _prepare(self, rows: TrainingRows) -> TrainingRows:
+        """Return rows with their features as the classifier takes them."""
+        return rows
+
+    def _fit_described(self, rows: TrainingRows) -> Self:
+        """Fit on the rows of a call of `fit`, which the model card tells of."""
+        rows = self._prepare(rows)
+        self._fitted_on = rows.describe()
+        self._learn(rows)
+        return self
+
+    def _fit_rows(self, rows: TrainingRows) -> Self:
+        """Fit, as a part of another model, on rows that it checked."""
+        self._check_all()
+        self._learn(self._prepare(rows.settled()))
+        return self
+
+    def _classes_above_half(self, probabilities: FloatArray) -> NDArray[Any]:
+        above = probabilities[:, 1] > 0.5
+        classes: NDArray[Any] = self.classes_[above.astype(np.int64)]
+        return classes

@@ -3,24 +3,35 @@
 At each look the average gap of the last 1, 2, 4, ... periods is compared with the bound. A short window finds
 a large change at once, a long one a small change that lasts. All looks and windows share the alarm rate, by
 the union bound: windows may overlap, and nothing is assumed of how the looks depend on each other.
+
+A window whose average gap cannot be above the bound is left out: that is known from a few numbers for each
+period, its outline. The periods of other windows are read.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
+from localparity._types import FloatArray, ScoreRange
+from localparity.metrics import GapCurve
 from localparity.metrics._within import within_bound
 from localparity.monitoring._periods import SKETCH_SHARE, Pair, Period, average_curves, interval_of
-from localparity.monitoring._results import WindowResult
+from localparity.monitoring._sketch import plain_group
+from localparity.monitoring._watch import Watch, WindowResult
 from localparity.uncertainty._bands import pair_radii
 from localparity.uncertainty._looks import average_radius, look_share
 
 _SCALES = 9
 LONGEST = 2 ** (_SCALES - 1)
 """The number of periods of the longest window."""
+_CELLS = 64
+_UNITS = 10_000
+_SLACK = 1e-9
 
 
 def alarm_share(look: int, newer: int, length: int) -> float:
@@ -39,32 +50,81 @@ def alarm_share(look: int, newer: int, length: int) -> float:
     return look_share(look) / (lengths * min(length, 1 + newer))
 
 
-class _Stretch(NamedTuple):
-    """What is known of consecutive periods before their gaps are averaged.
+class PairOutline(NamedTuple):
+    """How much is known of a pair, and the ends between which its gap is in each of 64 cells of scores."""
 
-    No pair's average gap is above `largest` anywhere.
-    """
+    information: float
+    ends: FloatArray
+
+    @classmethod
+    def of(cls, curve: GapCurve, score_range: ScoreRange, information: float) -> PairOutline:
+        """The outline of a curve, rounded outward to whole units."""
+        edges = np.linspace(*score_range, _CELLS + 1)[1:-1]
+        # The gap is 0 below the first knot, and constant from each knot to the next.
+        gap = np.concatenate([[0.0], curve.gap])
+        begins = np.append(0, np.searchsorted(curve.knots, edges, side="right"))
+        # The step at an edge is also that of the cell below, which a window may touch.
+        ends = gap[np.append(begins[1:], gap.size - 1)]
+        low = np.floor(_UNITS * np.minimum(np.minimum.reduceat(gap, begins), ends))
+        high = np.ceil(_UNITS * np.maximum(np.maximum.reduceat(gap, begins), ends))
+        return cls(information, np.array([low, high]) / _UNITS)
+
+    def average(self, other: PairOutline | None) -> PairOutline:
+        """The outline of the average of two stretches of periods."""
+        if other is None:
+            return self
+        information = other.information + self.information
+        ends = (other.information * other.ends + self.information * self.ends) / information
+        return PairOutline(information, ends)
+
+    def highest(self, epsilon: float) -> float:
+        """What MCDP of the gap is at most; every window reaches into so many cells."""
+        reached = max(1, int(min(epsilon, 1.0) * _CELLS) - 1)
+        return float(sliding_window_view(np.abs(self.ends).max(axis=0), reached).min(axis=1).max())
+
+
+class Outline(NamedTuple):
+    """What is known of consecutive periods without reading them; the look that came last changed them."""
 
     look: int
     newer: int
     rows: int
-    information: dict[Pair, float]
-    largest: float
+    pairs: dict[Pair, PairOutline]
 
     @classmethod
-    def of(cls, period: Period) -> _Stretch:
-        """The stretch of one period."""
-        largest = max((float(np.abs(curve.gap).max()) for curve in period.curves), default=0.0)
-        return cls(period.look, period.newer, period.sketch.size, period.information, largest)
+    def of(cls, period: Period) -> Outline:
+        """The outline of one period."""
+        pairs = {
+            pair: PairOutline.of(curve, period.sketch.score_range, period.information[pair])
+            for pair, curve in zip(period.information, period.curves, strict=True)
+        }
+        return cls(period.look, period.newer, period.sketch.size, pairs)
 
-    def after(self, earlier: _Stretch) -> _Stretch:
-        """The stretch of both; the look that came last changed it."""
+    def after(self, earlier: Outline) -> Outline:
+        """The outline of both."""
         look, newer = max(self[:2], earlier[:2])
-        information = dict(earlier.information)
-        for pair, known in self.information.items():
-            information[pair] = information.get(pair, 0.0) + known
-        largest = max(self.largest, earlier.largest)
-        return _Stretch(look, newer, self.rows + earlier.rows, information, largest)
+        pairs = {pair: self.pairs[pair].average(earlier.pairs.get(pair)) for pair in self.pairs}
+        pairs = {**earlier.pairs, **pairs}
+        return Outline(look, newer, self.rows + earlier.rows, pairs)
+
+    def describe(self) -> tuple[dict[str, Any], list[bytes]]:
+        """The outline of a period as a header in JSON and parts."""
+        pairs = [
+            [[plain_group(group) for group in groups], label, pair.information]
+            for (groups, label), pair in self.pairs.items()
+        ]
+        parts = [np.rint(_UNITS * pair.ends).astype("<i2").tobytes() for pair in self.pairs.values()]
+        return {"look": self.look, "newer": self.newer, "rows": self.rows, "pairs": pairs}, parts
+
+    @classmethod
+    def restore(cls, header: dict[str, Any], parts: Sequence[bytes]) -> Outline:
+        """The outline that `describe` described."""
+        pairs: dict[Pair, PairOutline] = {}
+        for (groups, label, information), part in zip(header["pairs"], parts, strict=True):
+            first, second = (tuple(group) if isinstance(group, list) else group for group in groups)
+            ends = np.frombuffer(part, "<i2").reshape(2, _CELLS) / _UNITS
+            pairs[(first, second), label] = PairOutline(float(information), ends)
+        return cls(int(header["look"]), int(header["newer"]), int(header["rows"]), pairs)
 
 
 class AlarmSearch:
@@ -73,54 +133,74 @@ class AlarmSearch:
     The null hypothesis of a window is that MCDP(epsilon) of its average gap is at most `max_mcdp`. At epsilon
     0 this is so whenever MCDP is at most `max_mcdp` in each of its periods. A band holds at all thresholds,
     so the alarm rate holds for all epsilons and bounds together.
+
+    Parameters
+    ----------
+    watch : Watch
+        What is asked, with a bound.
+    read : callable
+        Returns the periods of some names.
     """
 
-    def __init__(self, epsilon: float, max_mcdp: float, alarm_rate: float) -> None:
-        self._epsilon, self._max_mcdp, self._alarm_rate = epsilon, max_mcdp, alarm_rate
-        self._periods: deque[Period] = deque(maxlen=LONGEST)
-        self._stretches: deque[list[_Stretch]] = deque(maxlen=LONGEST)
+    def __init__(self, watch: Watch, read: Callable[[Sequence[str]], Iterator[Period]]) -> None:
+        self._watch, self._read = watch, read
+        self._names: deque[str] = deque(maxlen=LONGEST)
+        self._outlines: deque[list[Outline]] = deque(maxlen=LONGEST)
+        self._periods: dict[str, Period] = {}
 
-    def add(self, period: Period) -> WindowResult | None:
-        """The shortest window that ends with a period and raises an alarm, if there is one."""
-        self._periods.append(period)
-        stretches, alarm = [_Stretch.of(period)], None
-        for scale in range(_SCALES):
-            length = 2**scale
-            if alarm is None:
-                stretches[-1], alarm = self._check(stretches[-1], length)
-            if scale == _SCALES - 1 or len(self._stretches) < 2 * length - 1:
+    def add(self, name: str, outline: Outline, period: Period | None = None) -> None:
+        """Go on to a period, which may be given where it was read already."""
+        if len(self._names) == LONGEST:
+            self._periods.pop(self._names[0], None)
+        self._names.append(name)
+        if period is not None:
+            self._periods[name] = period
+        outlines = [outline]
+        for scale in range(_SCALES - 1):
+            if len(self._outlines) < 2 ** (scale + 1) - 1:
                 break
-            stretches.append(stretches[-1].after(self._stretches[-length][scale]))
-        self._stretches.append(stretches)
-        return alarm
+            outlines.append(outlines[-1].after(self._outlines[-(2**scale)][scale]))
+        self._outlines.append(outlines)
 
-    def _check(self, stretch: _Stretch, length: int) -> tuple[_Stretch, WindowResult | None]:
-        """The stretch with the largest gap that is known of it, and the alarm that it raises."""
-        if not stretch.information:
-            return stretch, None
-        error = self._alarm_rate * alarm_share(stretch.look, stretch.newer, length)
-        radii = self._radii(stretch, length, error)
-        if within_bound(stretch.largest - min(radii.values()), self._max_mcdp):
-            return stretch, None
-        window = list(self._periods)[-length:]
+    def alarm(self) -> WindowResult | None:
+        """The shortest window that ends with the period added last and raises an alarm, if there is one."""
+        alarms = (self._check(2**scale, outline) for scale, outline in enumerate(self._outlines[-1]))
+        return next((alarm for alarm in alarms if alarm is not None), None)
+
+    def _check(self, length: int, outline: Outline) -> WindowResult | None:
+        """The alarm that a window raises."""
+        if not outline.pairs:
+            return None
+        watch = self._watch
+        assert watch.max_mcdp is not None
+        error = watch.alarm_rate * alarm_share(outline.look, outline.newer, length)
+        radii = self._radii(length, outline, (1.0 - SKETCH_SHARE) * error / len(outline.pairs))
+        highest = max(outline.pairs[pair].highest(watch.epsilon) - radii[pair] for pair in radii)
+        if within_bound(highest + _SLACK, watch.max_mcdp):
+            return None
+        window = self._window(length)
         curves = average_curves(window, error)
         ordered = np.array([radii[pair] for pair in curves])
-        interval = interval_of(list(curves.values()), self._epsilon, ordered, 1.0 - self._alarm_rate)
-        largest = max(float(np.abs(curve.gap).max()) for curve in curves.values())
-        alarm = None
-        if not within_bound(interval.low, self._max_mcdp):
-            about = any(period.approximate for period in window)
-            alarm = WindowResult(window[0].name, window[-1].name, length, stretch.rows, interval, about)
-        return stretch._replace(largest=largest), alarm
+        interval = interval_of(list(curves.values()), watch.epsilon, ordered, 1.0 - watch.alarm_rate)
+        if within_bound(interval.low, watch.max_mcdp):
+            return None
+        about = any(period.approximate for period in window)
+        return WindowResult(window[0].name, window[-1].name, length, outline.rows, interval, about)
 
-    def _radii(self, stretch: _Stretch, length: int, error: float) -> dict[Pair, float]:
-        """The radius of the band around each pair's average gap; the sketches have a share of the error.
+    def _radii(self, length: int, outline: Outline, share: float) -> dict[Pair, float]:
+        """The radius of the band around each pair's average gap, for its share of the error.
 
         The rows of one period are taken to be alike, for which there is a shorter band.
         """
-        each = (1.0 - SKETCH_SHARE) * error / len(stretch.information)
         if length == 1:
-            radii = pair_radii(self._periods[-1].curves, each).tolist()
-        else:
-            radii = [average_radius(1.0 / known, each) for known in stretch.information.values()]
-        return dict(zip(stretch.information, radii, strict=True))
+            (period,) = self._window(1)
+            return dict(zip(outline.pairs, pair_radii(period.curves, share).tolist(), strict=True))
+        return {pair: average_radius(1.0 / each.information, share) for pair, each in outline.pairs.items()}
+
+    def _window(self, length: int) -> list[Period]:
+        """The last periods; those that were not read yet are read."""
+        names = list(self._names)[-length:]
+        unread = [name for name in names if name not in self._periods]
+        if unread:
+            self._periods.update(zip(unread, self._read(unread), strict=True))
+        return [self._periods[name] for name in names]

@@ -2,58 +2,62 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from hashlib import sha256
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
 from localparity._io._files import reading, sha256_of
 from localparity._io._table import Table
-from localparity._types import Compare, Criterion, ScoreRange
+from localparity._progress import foretold
+from localparity._types import FloatArray, Group, ScoreRange
 from localparity._validation import InputError, as_choice, as_count, as_score_range, setting
+from localparity._version import __version__
 from localparity.counts import Comparison
-from localparity.counts._copies import copies_in, warn_of_copies
-from localparity.monitoring._results import PeriodResult, WindowResult
-from localparity.monitoring._sketch import ScoreSketch
+from localparity.counts._score_counts import copies_in, warn_of_copies
+from localparity.metrics import Interval
+from localparity.monitoring._alarms import LONGEST, AlarmSearch, Outline
+from localparity.monitoring._periods import Period
+from localparity.monitoring._sketch import (
+    ScoreSketch,
+    describe_sketch,
+    join_parts,
+    restore_sketch,
+    split_parts,
+)
 from localparity.monitoring._store import (
-    Batch,
-    FolderStore,
+    REMOVED,
+    Every,
+    FileColumns,
+    MonitorState,
     RemovedMeanwhileError,
     RemovedPeriods,
     SqlStore,
-    Store,
     StoredPeriod,
-    is_database,
-    open_database,
-    sorted_scores,
+    mark_of,
 )
-from localparity.monitoring._watch import DEFAULTS, Question, Series, as_period, periods_of, whole_of
+from localparity.monitoring._watch import PeriodResult, Watch, WindowResult
 from localparity.predictions import Predictions
 
-# Where a monitor is: a folder, or a database that a URL names.
-
-
-def open_store(location: str | os.PathLike[str]) -> Store:
-    """The store at a location."""
-    if is_database(str(location)):
-        return SqlStore(*open_database(str(location)))
-    return FolderStore(Path(location))
-
-
 T = TypeVar("T")
-Every = Literal["day", "hour"]
+Key = tuple[Group, int | None]
+"""A group, and the label of its people; None where there are no labels."""
 
 _FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
-_COLUMNS = ("score", "group", "label")
+_MOST_TRIES = 100
 
 
 class Monitor:
-    """Sketches of a stream's scores by day or hour, in a folder or a database.
+    """Sketches of a stream's scores by day or hour, in a folder or in PostgreSQL.
 
     Whenever a process is killed, a batch is counted once or not at all, and several may append at a time.
 
@@ -61,8 +65,8 @@ class Monitor:
     ----------
     location : path or str
         Where the sketches are: a folder, or the URL of a database and the name of the monitor in it, as
-        "postgresql://user@host/scores#credit", which needs the extra `warehouse`, or
-        "duckdb:///scores.duckdb#credit". The first batch creates it.
+        "postgresql://user@host/scores#credit", which needs the extra `warehouse`. The first batch creates
+        it.
     every : str
         The length of a period, "day" or "hour"; an existing monitor keeps its own.
     score_range : tuple of float
@@ -84,7 +88,8 @@ class Monitor:
     >>> at = datetime.datetime(2026, 5, 17, 12, tzinfo=datetime.UTC)
     >>> monitor.append(batch, at=at, batch_id="1"), monitor.append(batch, at=at, batch_id="1")
     (True, False)
-    >>> [(point.period, point.rows, point.interval.estimate) for point in monitor.series()]
+    >>> watch = lp.monitoring.Watch(min_group_size=1)
+    >>> [(point.period, point.rows, point.interval.estimate) for point in monitor.series(watch)]
     [('2026-05-17', 2, 1.0)]
     """
 
@@ -95,18 +100,18 @@ class Monitor:
         every: Every | None = None,
         score_range: ScoreRange | None = None,
     ) -> None:
-        self.store = open_store(location)
+        self.store = SqlStore(os.fspath(location))
         self.location = self.store.name
         self.name = re.split(r"[#/\\]", self.location.rstrip("/\\"))[-1]
         if every is not None:
             as_choice(every, "every", get_args(Every))
         if score_range is not None:
             score_range = as_score_range(score_range)
-        given = {"every": every, "score_range": score_range}
-        known = self._settings() or {"every": every or "day", "score_range": score_range or (0.0, 1.0)}
-        self._check_same({name: value for name, value in given.items() if value is not None}, known)
-        self.every: str = known["every"]
-        self.score_range: ScoreRange = known["score_range"]
+        state = self.store.state() or MonitorState(every or "day", score_range or (0.0, 1.0))
+        self._check_same("every", every or state.every, state.every)
+        self._check_same("score_range", score_range or state.score_range, state.score_range)
+        self.every: Every = state.every
+        self.score_range: ScoreRange = state.score_range
 
     def append(
         self, batch: Predictions, *, at: datetime, batch_id: str, allow_duplicate: bool = False
@@ -170,31 +175,25 @@ class Monitor:
             False where the id is known.
         """
         groups = [group] if isinstance(group, str) else list(group)
-        given: dict[str, Any] = {"min_groups": 1, "allow_remote": allow_remote}
         batch = Predictions.read(
-            source, score=score, group=groups, label=label, score_range=self.score_range, **given
+            source,
+            score=score,
+            group=groups,
+            label=label,
+            score_range=self.score_range,
+            min_groups=1,
+            allow_remote=allow_remote,
         )
         if batch_id is None:
             paths = source.paths if isinstance(source, Table) else [source]
             if len(paths) != 1 or not Path(paths[0]).is_file():
                 raise InputError(f"must be given unless the source is a single file, got {paths}", "batch_id")
             batch_id = sha256_of(Path(paths[0]))
-        columns = {"score": score, "group": groups, "label": label}
+        columns = FileColumns(score, groups, label)
         when = datetime.now(UTC) if at is None else at
         return self._append(batch, when, batch_id, allow_duplicate=allow_duplicate, columns=columns)
 
-    def series(
-        self,
-        epsilon: float | None = None,
-        *,
-        criterion: Criterion | None = None,
-        compare: Compare | None = None,
-        min_group_size: int | None = None,
-        confidence: float | None = None,
-        max_mcdp: float | None = None,
-        alarm_rate: float | None = None,
-        last: int | None = None,
-    ) -> list[PeriodResult]:
+    def series(self, watch: Watch | None = None, *, last: int | None = None) -> list[PeriodResult]:
         """Compute MCDP(epsilon) in each period, from the oldest to the newest, and find alarms.
 
         Rows are assumed to be independent, and a group's rows of one period to be of one distribution, which
@@ -206,22 +205,11 @@ class Monitor:
         `alarm_rate`, for all epsilons and bounds together.
 
         What was found is remembered: when the same is asked again, only periods that changed are measured.
-        What is not given is what `watch` has kept with the monitor, else the default.
 
         Parameters
         ----------
-        epsilon : float, default=0.0
-            The half-width of the windows of scores.
-        criterion, compare : str
-            Who is compared, as in `mcdp`.
-        min_group_size : int, default=1
-            The fewest people that each group must have; of other periods nothing is said.
-        confidence : float, default=0.95
-            The probability that the interval of a period contains the true MCDP.
-        max_mcdp : float, optional
-            The most that MCDP may be; where none is given or kept, no period raises an alarm.
-        alarm_rate : float, default=0.05
-            The most that the probability of any false alarm, ever, may be.
+        watch : Watch, optional
+            What is asked; by default what the monitor keeps, else ``Watch()``.
         last : int, optional
             Say something of so many of the newest periods only; by default of all.
 
@@ -230,22 +218,11 @@ class Monitor:
         list of PeriodResult
             A period that lacks a group, or has too few people of one, says so.
         """
-        people: dict[str, Any] = {"criterion": criterion, "compare": compare, "confidence": confidence}
-        bound = {"max_mcdp": max_mcdp, "alarm_rate": alarm_rate}
-        options = {"epsilon": epsilon, "min_group_size": min_group_size, **people, **bound}
-        asked = Question.of(asked_of(self, options))
+        asked = watch or self.watched or Watch()
         last = None if last is None else as_count(last, "last")
-        return _settled(lambda: Series(self.store, asked).results(last))
+        return self._settled(lambda: _Series(self.store, asked).results(last))
 
-    def since_start(
-        self,
-        epsilon: float | None = None,
-        *,
-        criterion: Criterion | None = None,
-        compare: Compare | None = None,
-        min_group_size: int | None = None,
-        confidence: float | None = None,
-    ) -> WindowResult:
+    def since_start(self, watch: Watch | None = None) -> WindowResult:
         """Compute MCDP(epsilon) among all people counted so far, with an interval that holds at every look.
 
         Rows are assumed to be independent; the distribution of the scores may change over time. Each look,
@@ -255,84 +232,52 @@ class Monitor:
 
         Parameters
         ----------
-        epsilon : float, default=0.0
-            The half-width of the windows of scores; what is not given is what `watch` has kept.
-        criterion, compare : str
-            Who is compared, as in `mcdp`.
-        min_group_size : int, default=1
-            The fewest people that each group must have; else nothing is said.
-        confidence : float, default=0.95
-            The probability that the intervals of all looks contain the true MCDP.
+        watch : Watch, optional
+            What is asked; by default what the monitor keeps, else ``Watch()``.
 
         Returns
         -------
         WindowResult
             From the first period to the last; periods that were removed by `prune` are counted.
         """
-        people: dict[str, Any] = {"criterion": criterion, "compare": compare, "confidence": confidence}
-        options = {"epsilon": epsilon, "min_group_size": min_group_size, **people}
-        asked = Question.of(asked_of(self, options))
-        whole = _settled(lambda: whole_of(self.store))
+        asked = watch or self.watched or Watch()
+        whole = self._settled(lambda: _whole_of(self.store))
         if whole is None:
             raise ValueError(f"{self.location} has no periods")
-        everyone = as_period(whole, asked.comparison)
+        everyone = Period(whole.end, whole.look, 0, whole.sketch, asked.comparison)
         interval = None
         if not everyone.missing:
             interval = everyone.interval_at_every_look(asked.epsilon, asked.confidence)
-        found = whole.start, whole.end, whole.periods, whole.sketch.size, interval
-        return WindowResult(*found, approximate=everyone.approximate)
+        return WindowResult(
+            whole.start, whole.end, whole.periods, whole.sketch.size, interval, everyone.approximate
+        )
 
-    def watch(
-        self,
-        epsilon: float | None = None,
-        *,
-        criterion: Criterion | None = None,
-        compare: Compare | None = None,
-        min_group_size: int | None = None,
-        confidence: float | None = None,
-        max_mcdp: float | None = None,
-        alarm_rate: float | None = None,
-    ) -> dict[str, Any]:
-        """Keep with the monitor what `series` and `since_start` look for, for whoever opens it.
+    def watch(self, watch: Watch) -> None:
+        """Keep with the monitor what is asked of it by default, for whoever opens it.
 
         Parameters
         ----------
-        epsilon, criterion, compare, min_group_size, confidence, max_mcdp, alarm_rate
-            As in `series`; what is not given stays as it is.
-
-        Returns
-        -------
-        dict
-            What was kept before under the names that now have another value.
+        watch : Watch
+            What `series`, `since_start`, pages and metrics answer where nothing else is asked.
 
         Examples
         --------
         >>> import tempfile
         >>> import localparity as lp
         >>> monitor = lp.monitoring.Monitor(tempfile.mkdtemp())
-        >>> monitor.watch(max_mcdp=0.1, epsilon=0.05)
-        {}
-        >>> monitor.watch(max_mcdp=0.2)
-        {'max_mcdp': 0.1}
-        >>> monitor.watched
-        {'epsilon': 0.05, 'max_mcdp': 0.2}
+        >>> monitor.watch(lp.monitoring.Watch(max_mcdp=0.1, epsilon=0.05))
+        >>> monitor.watched.max_mcdp
+        0.1
         """
-        people: dict[str, Any] = {"criterion": criterion, "compare": compare, "confidence": confidence}
-        bound = {"min_group_size": min_group_size, "max_mcdp": max_mcdp, "alarm_rate": alarm_rate}
-        options = _given({"epsilon": epsilon, **people, **bound})
-        Question.of(DEFAULTS | options)
         with self.store.writing():
-            settings = self._settings() or self._first_settings()
-            before = settings.get("watch", {})
-            if before | options != before:
-                self.store.keep_settings(settings | {"watch": before | options})
-        return {name: value for name, value in before.items() if options.get(name, value) != value}
+            state = self._state()
+            if state.watch != watch:
+                self.store.keep_state(replace(state, watch=watch))
 
     @property
-    def watched(self) -> dict[str, Any]:
-        """What `watch` has kept."""
-        kept: dict[str, Any] = self._settings().get("watch", {})
-        return kept
+    def watched(self) -> Watch | None:
+        """What `watch` has kept; None where nothing was."""
+        return self._state().watch
 
     def version(self) -> str:
         """Return a text that is another one after every batch; it is empty before the first.
@@ -341,7 +286,7 @@ class Monitor:
         -------
         str
         """
-        return self.store.version()
+        return str(self._state().look or "")
 
     def prune(self, keep: int) -> int:
         """Remove all but the newest periods.
@@ -361,26 +306,21 @@ class Monitor:
             How many were removed.
         """
         keep = as_count(keep, "keep")
-        if not self.store.settings():
+        if not self.version():
             raise ValueError(f"{self.location} has no periods")
         with self.store.writing():
-            old = list(self.store.stamps())[:-keep]
+            state, stamps = self.store.periods()
+            assert state is not None
+            old = [name for name in stamps if name != REMOVED][:-keep]
             if old:
-                self.store.remove(self._removed_with(old))
+                sketch, look = ScoreSketch(score_range=self.score_range), 0
+                for period in _read_periods(self.store, list(stamps)[:-keep], Comparison()):
+                    sketch.absorb(period.sketch)
+                    look = max(look, period.look)
+                before = state.removed or RemovedPeriods(old[0], "", 0)
+                removed = RemovedPeriods(before.first, old[-1], before.periods + len(old))
+                self.store.remove(old, StoredPeriod(look, 0, sketch), removed)
         return len(old)
-
-    def _removed_with(self, old: Sequence[str]) -> RemovedPeriods:
-        """The periods that were removed before, and some more."""
-        before = self.store.removed()
-        sketch, look = ScoreSketch(score_range=self.score_range), 0
-        first, periods = old[0], len(old)
-        if before is not None:
-            first, look, periods = before.first, before.look, periods + before.periods
-            sketch.absorb(ScoreSketch.from_bytes(before.sketch, f"the removed periods in {self.location}"))
-        for period in periods_of(self.store, old, Comparison()):
-            sketch.absorb(period.sketch)
-            look = max(look, period.look)
-        return RemovedPeriods(first, old[-1], periods, look, sketch.to_bytes())
 
     def _append(
         self,
@@ -389,94 +329,300 @@ class Monitor:
         batch_id: str,
         *,
         allow_duplicate: bool,
-        columns: dict[str, Any] | None = None,
+        columns: FileColumns | None = None,
     ) -> bool:
         try:
             at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         except OverflowError:
             raise InputError(f"must be in the years 1 to 9999 in UTC, got {at}", "at") from None
-        ordered = sorted_scores(batch)
-        added = Batch.of(ordered, batch_id, at.strftime(_FORMATS[self.every]))
+        period, scores = at.strftime(_FORMATS[self.every]), _sorted_scores(batch)
+        digest = _digest_of(scores)
         with self.store.writing():
-            self._keep_settings(columns)
-            if self.store.find("id", added.id) is not None:
+            self._keep_columns(columns)
+            if self.store.find("id", batch_id) is not None:
                 return False
-            self._check_new(added, allow_duplicate=allow_duplicate)
-            self.store.add(added, self._with_batch(batch, added))
+            self._check_new(batch_id, digest, period, allow_duplicate=allow_duplicate)
+            self.store.add(batch_id, digest, period, self._with_batch(batch, period))
         advice = "the intervals and alarms of a monitor need one row for each person"
-        times = [np.unique(scores, return_counts=True)[1] for scores in ordered.values()]
+        times = [np.unique(some, return_counts=True)[1] for some in scores.values()]
         warn_of_copies(copies_in(np.concatenate(times)), advice, stacklevel=3)
         return True
 
-    def _check_new(self, added: Batch, *, allow_duplicate: bool) -> None:
+    def _check_new(self, batch_id: str, digest: str, period: str, *, allow_duplicate: bool) -> None:
         """Check that a batch may be counted."""
-        twin = self.store.find("digest", added.digest)
+        twin = self.store.find("digest", digest)
         if twin is not None and not allow_duplicate:
             raise InputError(
-                f"batch {added.id!r} has the same rows as batch {twin.id!r}, which was counted before; "
+                f"batch {batch_id!r} has the same rows as batch {twin!r}, which was counted before; "
                 f"pass {setting(allow_duplicate=True)} to count it again"
             )
-        removed = self.store.removed()
-        if removed is not None and added.period <= removed.last:
+        removed = self._state().removed
+        if removed is not None and period <= removed.last:
             raise ValueError(
-                f"batch {added.id!r} is of {added.period}; the periods up to {removed.last} were removed"
+                f"batch {batch_id!r} is of {period}; the periods up to {removed.last} were removed"
             )
 
-    def _with_batch(self, batch: Predictions, added: Batch) -> StoredPeriod:
+    def _with_batch(self, batch: Predictions, period: str) -> StoredPeriod:
         """The period of a batch with the batch."""
-        sketch, batches = ScoreSketch(score_range=self.score_range), dict[str, str]()
+        sketch = ScoreSketch(score_range=self.score_range)
         with suppress(RemovedMeanwhileError):
-            (stored,) = self.store.read([added.period])
-            batches = stored.batches
-            sketch = ScoreSketch.from_bytes(stored.sketch, f"the sketch of {added.period} in {self.location}")
+            (stored,) = self.store.read([period])
+            sketch = stored.sketch
         sketch.add(batch)
-        look, newer = self.store.last_look() + 1, self.store.newer(added.period)
-        return StoredPeriod({**batches, added.id: added.digest}, look, newer, sketch.to_bytes())
+        return StoredPeriod(self._state().look + 1, self.store.newer(period), sketch)
 
-    def _settings(self) -> dict[str, Any]:
-        """What the first batch has fixed; empty before it."""
-        settings = self.store.settings()
-        if settings:
-            with reading(self.store.settings_name):
-                as_choice(settings["every"], "every", get_args(Every))
-                settings["score_range"] = as_score_range(settings["score_range"])
-                if "columns" in settings:
-                    settings["columns"] = {name: settings["columns"][name] for name in _COLUMNS}
-                Question.of(DEFAULTS | settings.get("watch", {}))
-        return settings
+    def _state(self) -> MonitorState:
+        """What the monitor keeps, or what the first batch will make it keep."""
+        return self.store.state() or MonitorState(self.every, self.score_range)
 
-    def _keep_settings(self, columns: dict[str, Any] | None) -> None:
-        """Keep the settings with the first batch, and the columns with the first file."""
-        known = self._settings()
-        if columns is not None and "columns" in known:
-            self._check_same(columns, known["columns"])
-        if not known or (columns is not None and "columns" not in known):
-            added = {} if columns is None else {"columns": columns}
-            self.store.keep_settings((known or self._first_settings()) | added)
+    def _keep_columns(self, columns: FileColumns | None) -> None:
+        """Keep the state with the first batch, and the columns with the first file."""
+        state = self.store.state()
+        if state is None:
+            self.store.keep_state(MonitorState(self.every, self.score_range, columns))
+        elif columns is not None and state.columns is None:
+            self.store.keep_state(replace(state, columns=columns))
+        elif columns is not None and state.columns is not None:
+            for name, value in columns._asdict().items():
+                self._check_same(name, value, getattr(state.columns, name))
 
-    def _first_settings(self) -> dict[str, Any]:
-        """What the first batch fixes."""
-        return {"every": self.every, "score_range": self.score_range}
+    def _check_same(self, name: str, value: object, known: object) -> None:
+        if value != known:
+            raise InputError(f"must be {known!r}, as in {self.location}, got {value!r}", name)
 
-    def _check_same(self, given: dict[str, Any], known: dict[str, Any]) -> None:
-        for name, value in given.items():
-            if value != known[name]:
-                raise InputError(f"must be {known[name]!r}, as in {self.location}, got {value!r}", name)
+    def _settled(self, look: Callable[[], T]) -> T:
+        """What a look at the periods finds; again where another process removed some meanwhile."""
+        for _ in range(_MOST_TRIES):
+            with suppress(RemovedMeanwhileError):
+                return look()
+        raise ValueError(f"{self.location} is damaged: a period that it lists is missing")
 
 
-def asked_of(monitor: Monitor, options: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
-    """All that is asked of a monitor: what is given, else what it keeps, else the default."""
-    return DEFAULTS | defaults | monitor.watched | _given(options)
+def _sorted_scores(rows: Predictions) -> dict[Key, FloatArray]:
+    """The scores of the people of each group and label, from the lowest to the highest."""
+    scores: dict[Key, FloatArray] = {}
+    for code, group in enumerate(rows.groups):
+        among = rows.codes == code
+        for label in (None,) if rows.labels is None else (0, 1):
+            chosen = among if label is None else among & (rows.labels == label)
+            scores[group, label] = np.sort(rows.scores[chosen].astype(np.float64) + 0.0)  # -0.0 is 0.0
+    return scores
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
+def _digest_of(scores: Mapping[Key, FloatArray]) -> str:
+    """The sha256 of some rows, whose order does not matter: a query that is run again may have another."""
+    digest = sha256()
+    for (group, label), some in scores.items():
+        digest.update(f"{group!r} {label} {some.size}\n".encode())
+        digest.update(some.tobytes())
+    return digest.hexdigest()
 
 
-def _settled(look: Callable[[], T]) -> T:
-    """What a look at the periods finds; again where another process removed some meanwhile."""
-    while True:
-        try:
-            return look()
-        except RemovedMeanwhileError:
-            continue
+def _read_periods(store: SqlStore, names: Sequence[str], comparison: Comparison) -> Iterator[Period]:
+    """Some periods of a store as they are measured."""
+    stored = zip(names, store.read(names), strict=True)
+    for name, (look, newer, sketch) in foretold(stored, len(names), "periods"):
+        yield Period(name, look, newer, sketch, comparison)
+
+
+# A period's own numbers rest on its content, and its alarm on the content of the 256 periods up to it. What
+# was found is remembered for each question, with the marks of these.
+
+
+class _Memo(NamedTuple):
+    """What is remembered of a period: its stamp, and its outline where there is a bound.
+
+    The result, if there is one, holds for the periods whose marks sum to `basis`.
+    """
+
+    stamp: str
+    outline: Outline | None
+    basis: str = ""
+    result: PeriodResult | None = None
+
+    def to_bytes(self) -> bytes:
+        outline, parts = (None, []) if self.outline is None else self.outline.describe()
+        result = None if self.result is None else asdict(self.result)
+        header = {"stamp": self.stamp, "basis": self.basis, "result": result, "outline": outline}
+        return join_parts(header, parts)
+
+    @classmethod
+    def from_bytes(cls, payload: bytes, name: str) -> _Memo:
+        header, parts = split_parts(payload, name)
+        with reading(name):
+            result, outline = header["result"], header["outline"]
+            return cls(
+                header["stamp"],
+                None if outline is None else Outline.restore(outline, parts),
+                header["basis"],
+                None if result is None else _as_result(result),
+            )
+
+
+def _as_result(values: dict[str, Any]) -> PeriodResult:
+    alarm, interval = values["alarm"], values["interval"]
+    if alarm is not None:
+        alarm = WindowResult(**{**alarm, "interval": Interval(**alarm["interval"])})
+    interval = None if interval is None else Interval(**interval)
+    return PeriodResult(**{**values, "interval": interval, "alarm": alarm})
+
+
+class _Series:
+    """The answers to a watch, of which only those that changed are measured again."""
+
+    def __init__(self, store: SqlStore, watch: Watch) -> None:
+        self._store, self._watch = store, watch
+        _, stamps = store.periods()
+        stamps.pop(REMOVED, None)
+        self._names, self._stamps = list(stamps), stamps
+        self._sums = list(accumulate(map(mark_of, stamps, stamps.values()), initial=0))
+        self._span = 1 if watch.max_mcdp is None else LONGEST
+        # Those of another version are not used.
+        asked = json.dumps([__version__, asdict(watch)])
+        self._kind = f"series-{sha256_of(asked.encode())[:16]}"
+        self._memos: dict[str, _Memo] = {}
+
+    def results(self, last: int | None) -> list[PeriodResult]:
+        """The results of all periods, or of the last so many."""
+        start = 0 if last is None else max(0, len(self._names) - last)
+        if not self._names:
+            return []
+        recalled = self._store.recall(self._kind, self._names[max(0, start - self._span + 1)])
+        for name, payload in recalled.items():
+            memo = _Memo.from_bytes(payload, f"what is remembered of {name}")
+            if memo.stamp == self._stamps.get(name):
+                self._memos[name] = memo
+        unsettled = [index for index in range(start, len(self._names)) if not self._is_settled(index)]
+        learned: dict[str, bytes] = {}
+        for begin, end in _stretches(unsettled):
+            learned |= {name: memo.to_bytes() for name, memo in self._measure(begin, end)}
+        if learned:
+            self._store.remember(self._kind, learned)
+        results = [self._memos[name].result for name in self._names[start:]]
+        return [result for result in results if result is not None]
+
+    def _is_settled(self, index: int) -> bool:
+        memo = self._memos.get(self._names[index])
+        return memo is not None and memo.basis == self._basis(index)
+
+    def _basis(self, index: int) -> str:
+        """The sum of the marks of the periods that the result of one rests on."""
+        return f"{(self._sums[index + 1] - self._sums[max(0, index + 1 - self._span)]) % 2**256:x}"
+
+    def _measure(self, begin: int, end: int) -> Iterator[tuple[str, _Memo]]:
+        """Measure consecutive periods; their alarms need the outlines of those before them."""
+        watch = self._watch
+        names = self._names[max(0, begin - self._span + 1) : end]
+        search = None
+        if watch.max_mcdp is not None:
+            search = AlarmSearch(watch, lambda some: _read_periods(self._store, some, watch.comparison))
+        unread = [name for name in names if name not in self._memos or self._is_bare(name, begin)]
+        read = _read_periods(self._store, unread, watch.comparison)
+        unread_names = set(unread)
+        for index, name in enumerate(names, start=end - len(names)):
+            period = next(read) if name in unread_names else None
+            memo = self._memos.get(name)
+            if memo is None:
+                assert period is not None
+                memo = _Memo(self._stamps[name], None if search is None else Outline.of(period))
+            alarm = None
+            if search is not None:
+                assert memo.outline is not None
+                search.add(name, memo.outline, period)
+                alarm = search.alarm() if index >= begin else None
+            if index >= begin:
+                result = _answer(period, watch) if memo.result is None else memo.result
+                memo = memo._replace(basis=self._basis(index), result=replace(result, alarm=alarm))
+            if self._memos.get(name) is not memo:
+                self._memos[name] = memo
+                yield name, memo
+
+    def _is_bare(self, name: str, begin: int) -> bool:
+        """Whether a period to be measured is known by its outline alone."""
+        return self._memos[name].result is None and name >= self._names[begin]
+
+
+def _answer(period: Period | None, watch: Watch) -> PeriodResult:
+    """What there is to say of a period, but for its alarm."""
+    assert period is not None
+    if period.missing:
+        return PeriodResult(period.name, period.sketch.size, None, missing=period.missing)
+    return PeriodResult(
+        period.name,
+        period.sketch.size,
+        period.interval(watch.epsilon, watch.confidence),
+        period.expected(watch.epsilon),
+        groups=period.groups,
+        window=period.window(watch.epsilon).sentence,
+        approximate=period.approximate,
+    )
+
+
+def _stretches(indexes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The begin and the end of each run of consecutive numbers.
+
+    Examples
+    --------
+    >>> list(_stretches([0, 1, 2, 7]))
+    [(0, 3), (7, 8)]
+    """
+    begin = None
+    for number, index in enumerate(indexes):
+        begin = index if begin is None else begin
+        if number + 1 == len(indexes) or indexes[number + 1] != index + 1:
+            yield begin, index + 1
+            begin = None
+
+
+# All people that a monitor has counted, as one period. The sketches of all periods but the newest are
+# remembered as one, so that each is read once.
+
+
+_EVERYONE = "since-start"
+
+
+class _Whole(NamedTuple):
+    """The first and the last period, the number of periods, the last look, and the sketch of all people."""
+
+    start: str
+    end: str
+    periods: int
+    look: int
+    sketch: ScoreSketch
+
+
+def _whole_of(store: SqlStore) -> _Whole | None:
+    """Everyone counted in a store, in the periods that were removed too; None where nobody was."""
+    state, stamps = store.periods()
+    names = list(stamps)
+    if state is None or not names:
+        return None
+    sums = list(accumulate(map(mark_of, stamps, stamps.values()), initial=0))
+    done, look, sketch = _recall_everyone(store, sums) or (0, 0, None)
+    for number, period in enumerate(_read_periods(store, names[done:], Comparison()), start=done + 1):
+        look = max(look, period.look)
+        if sketch is None:
+            sketch = period.sketch
+        else:
+            sketch.absorb(period.sketch)
+        if number == len(names) - 1:
+            header, parts = describe_sketch(sketch)
+            about = {"periods": number, "look": look, "sum": f"{sums[number]:x}"}
+            store.remember(_EVERYONE, {"": join_parts({**about, **header}, parts)})
+    assert sketch is not None
+    removed = state.removed or RemovedPeriods(names[0], "", 0)
+    periods = removed.periods + sum(name != REMOVED for name in names)
+    return _Whole(removed.first, names[-1] or removed.last, periods, look, sketch)
+
+
+def _recall_everyone(store: SqlStore, sums: Sequence[int]) -> tuple[int, int, ScoreSketch] | None:
+    """The periods that are remembered as one and have not changed: how many, their last look and sketch."""
+    payload = store.recall(_EVERYONE).get("")
+    if payload is None:
+        return None
+    header, parts = split_parts(payload, _EVERYONE)
+    with reading(_EVERYONE):
+        periods, look = int(header["periods"]), int(header["look"])
+    if periods >= len(sums) or header["sum"] != f"{sums[periods]:x}":
+        return None
+    return periods, look, restore_sketch(header, parts, _EVERYONE)

@@ -84,8 +84,8 @@ class Period:
         """MCDP in the period."""
         epsilons, error = np.array([epsilon]), 1.0 - confidence
         pairs = [measured_pair(curve, epsilons) for curve in self._curves_within(error)]
-        found = finite_sample_intervals(pairs, 1.0 - (1.0 - SKETCH_SHARE) * error)
-        return replace(worst_intervals(found)[0], confidence=confidence)
+        intervals = finite_sample_intervals(pairs, 1.0 - (1.0 - SKETCH_SHARE) * error)
+        return replace(worst_intervals(intervals)[0], confidence=confidence)
 
     def window(self, epsilon: float) -> Window:
         """Where the pair of the largest MCDP differs most."""
@@ -112,8 +112,8 @@ class Period:
     def expected(self, epsilon: float) -> float:
         """MCDP expected between groups of these sizes and scores that do not differ."""
         draws = Draws(_FLOOR_RESAMPLES, random_state=0)
-        found = parity_resamples(self._counts, self.comparison, np.array([epsilon]), draws)
-        return float(found.worst.mean())
+        resamples = parity_resamples(self._counts, self.comparison, np.array([epsilon]), draws)
+        return float(resamples.worst.mean())
 
 
 def variance_of(curve: GapCurve, comparison: Comparison) -> float:
@@ -131,8 +131,8 @@ def variance_of(curve: GapCurve, comparison: Comparison) -> float:
 def interval_of(curves: Sequence[GapCurve], epsilon: float, radii: FloatArray, confidence: float) -> Interval:
     """MCDP of the worst pair, given the radius of the band of each."""
     pairs = [measured_pair(curve, np.array([epsilon])) for curve in curves]
-    (found,) = worst_intervals(band_intervals(pairs, radii, confidence))
-    return found
+    (interval,) = worst_intervals(band_intervals(pairs, radii, confidence))
+    return interval
 
 
 # The average of several periods' gaps, in which people are compared with those of the same period.
@@ -148,11 +148,11 @@ def average_curves(periods: Sequence[Period], error: float) -> dict[Pair, GapCur
     The gaps of a period weigh as much as it knows of a pair, which makes the average as sure as can be.
     """
     rank_errors = [period.rank_error(error / len(periods)) for period in periods]
-    found: dict[Pair, list[tuple[GapCurve, float, float]]] = {}
+    parts: dict[Pair, list[tuple[GapCurve, float, float]]] = {}
     for period, rank_error in zip(periods, rank_errors, strict=True):
         for curve, (pair, weight) in zip(period.curves, period.information.items(), strict=True):
-            found.setdefault(pair, []).append((curve, weight, rank_error))
-    return {pair: _average(*zip(*parts, strict=True)) for pair, parts in found.items()}
+            parts.setdefault(pair, []).append((curve, weight, rank_error))
+    return {pair: _average(*zip(*of_pair, strict=True)) for pair, of_pair in parts.items()}
 
 
 def _average(curves: Sequence[GapCurve], weights: Sequence[float], rank_errors: Sequence[float]) -> GapCurve:

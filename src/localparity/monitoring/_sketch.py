@@ -29,7 +29,7 @@ from localparity.counts import ScoreCounts
 from localparity.counts._atoms import Atoms
 from localparity.predictions import Predictions
 
-# Check the bytes of a KLL sketch of doubles before DataSketches reads them: it may crash on others.
+# The bytes of a KLL sketch of doubles are checked before DataSketches reads them: it may crash on others.
 
 
 _FIRST = struct.Struct("<BBBBHBB")
@@ -48,58 +48,39 @@ def check_kll(part: bytes, k: int, score_range: tuple[float, float]) -> None:
     _check_length(part, _FIRST.size + 8)
     ints, version, family, flags, found_k, least, _ = _FIRST.unpack_from(part)
     kind, flags = (ints, version), flags & ~_SORTED
-    of_one, of_more = (kind, flags) == (_ONE_ROW, _SINGLE), (kind, flags) == (_MORE_ROWS, 0)
-    if (family, found_k, least) != (_FAMILY, k, _LEAST_LEVEL) or not (of_one or of_more):
+    is_one, is_more = (kind, flags) == (_ONE_ROW, _SINGLE), (kind, flags) == (_MORE_ROWS, 0)
+    if (family, found_k, least) != (_FAMILY, k, _LEAST_LEVEL) or not (is_one or is_more):
         raise ValueError(f"a group's sketch must be a KLL sketch of doubles with k = {k}")
-    scores = _scores_of_many(part, k) if of_more else np.frombuffer(part[_FIRST.size :], "<f8")
+    scores = _levels_of(part, k)[1] if is_more else np.frombuffer(part[_FIRST.size :], "<f8")
     low, high = score_range
     if not (low <= scores.min() and scores.max() <= high):
         raise InputError(
             f"the scores of a group's sketch must be inside {setting('score_range')} ({low}, {high})"
         )
-    if of_more:
-        _check_order(part)
 
 
-def kept_scores(part: bytes) -> tuple[FloatArray, NDArray[np.int64]]:
+def kept_scores(part: bytes, k: int) -> tuple[FloatArray, NDArray[np.int64]]:
     """The scores that a sketch of two rows or more kept, and the number of rows each stands for.
 
     DataSketches' own iterator is wrong: in a merged sketch whose lowest level is empty, it gives every score
     the weight 1.
     """
-    rows, _, kept, scores = _levels_of(part)
-    weights = np.repeat(1 << np.arange(kept.size), kept)
-    if weights.sum() != rows:
-        raise ValueError(f"a group's sketch must keep scores for its {rows} rows, got {weights.sum()}")
-    return scores[2:], weights
+    sizes, scores = _levels_of(part, k)
+    return scores[2:], np.repeat(1 << np.arange(sizes.size), sizes)
 
 
-def _scores_of_many(part: bytes, k: int) -> FloatArray:
-    """The lowest, the highest and the kept scores of a sketch whose levels add up to its rows."""
-    rows, least_k, kept, scores = _levels_of(part)
-    counted = sum(int(number) << level for level, number in enumerate(kept))
-    if least_k != k or (kept < 0).any() or counted != rows:
-        raise ValueError(f"a group's sketch must keep scores for its {rows} rows, got {counted}")
-    return scores
-
-
-def _check_order(part: bytes) -> None:
-    """Check that scores lie between the lowest and the highest, in order on each level but the first."""
-    _, _, kept, (lowest, highest, *scores) = _levels_of(part)
-    above = np.split(np.array(scores), np.cumsum(kept)[:-1])[1:]
-    in_order = all((level[1:] >= level[:-1]).all() for level in above)
-    if not (in_order and lowest <= min(scores) and max(scores) <= highest):
-        raise ValueError(f"a group's sketch must have its scores in order, between {lowest} and {highest}")
-
-
-def _levels_of(part: bytes) -> tuple[int, int, NDArray[np.int64], FloatArray]:
-    """The number of rows, the least k, the number of scores at each level, and the scores."""
-    at = _FIRST.size + _SECOND.size
-    _check_length(part, at)
+def _levels_of(part: bytes, k: int) -> tuple[NDArray[np.int64], FloatArray]:
+    """The number of scores at each level, and the lowest, the highest and the kept scores."""
+    start = _FIRST.size + _SECOND.size
+    _check_length(part, start)
     rows, least_k, n_levels, _ = _SECOND.unpack_from(part, _FIRST.size)
-    levels = np.frombuffer(part, "<u4", n_levels, at).astype(np.int64)
-    scores = np.frombuffer(part, "<f8", offset=at + 4 * n_levels)
-    return rows, least_k, np.diff(levels, append=levels[:1] + scores.size - 2), scores
+    levels = np.frombuffer(part, "<u4", n_levels, start).astype(np.int64)
+    scores = np.frombuffer(part, "<f8", offset=start + 4 * n_levels)
+    sizes = np.diff(levels, append=levels[:1] + scores.size - 2)
+    counted = sum(int(size) << level for level, size in enumerate(sizes))
+    if least_k != k or (sizes < 0).any() or counted != rows:
+        raise ValueError(f"a group's sketch must keep scores for its {rows} rows, got {counted}")
+    return sizes, scores
 
 
 def _check_length(part: bytes, least: int) -> None:
@@ -107,56 +88,56 @@ def _check_length(part: bytes, least: int) -> None:
         raise ValueError(f"a group's sketch must have at least {least} bytes, got {len(part)}")
 
 
-# Bytes that say what they are: a mark, a format, a checksum, a header in JSON, and parts.
+# A header in JSON and parts, joined into bytes; sealed, they begin with a mark, a format and a checksum.
 
 
-_HEAD = struct.Struct("<8sH32s")
 _SIZE = struct.Struct("<I")
-STAMPED = _HEAD.size
-"""How many bytes the checksum is in."""
+_HEAD = struct.Struct("<8sH32s")
+_MARK, _VERSION = b"LPSKETCH", 2
 
 
-def pack(mark: bytes, version: int, header: dict[str, Any], parts: Sequence[bytes]) -> bytes:
-    """Join a header and parts; the checksum covers everything but itself."""
+def join_parts(header: dict[str, Any], parts: Sequence[bytes]) -> bytes:
+    """Join a header and parts."""
     text = json.dumps({**header, "_sizes": [len(part) for part in parts]}, ensure_ascii=False).encode()
-    body = _SIZE.pack(len(text)) + text + b"".join(parts)
-    return _HEAD.pack(mark, version, _checksum(mark, version, body)) + body
+    return _SIZE.pack(len(text)) + text + b"".join(parts)
 
 
-def unpack(data: bytes, mark: bytes, version: int, name: str) -> tuple[dict[str, Any], list[bytes]]:
-    """Split packed bytes into the header and the parts; `name` is what messages call them."""
+def split_parts(content: bytes, name: str) -> tuple[dict[str, Any], list[bytes]]:
+    """Split what `join_parts` joined; `name` is what messages call it."""
+    with reading(name, struct.error):
+        start = _SIZE.size + _SIZE.unpack_from(content)[0]
+        header = parse_json(content[_SIZE.size : start])
+        sizes = [as_count(size, "_sizes", at_least=0, at_most=len(content)) for size in header.pop("_sizes")]
+        ends = list(accumulate(sizes, initial=start))
+        if ends[-1] != len(content):
+            raise ValueError(f"its parts end at byte {ends[-1]} of {len(content)}")
+    return header, [content[begin:end] for begin, end in pairwise(ends)]
+
+
+def seal_parts(header: dict[str, Any], parts: Sequence[bytes]) -> bytes:
+    """The bytes of a sketch; the checksum covers everything but itself."""
+    body = join_parts(header, parts)
+    return _HEAD.pack(_MARK, _VERSION, _checksum(body)) + body
+
+
+def open_sealed(data: bytes, name: str) -> tuple[dict[str, Any], list[bytes]]:
+    """The header and the parts of a sketch's bytes."""
     if len(data) < _HEAD.size:
         raise InputError(f"must have at least {_HEAD.size} bytes, got {len(data)}", name)
-    found_mark, found_version, checksum = _HEAD.unpack_from(data)
-    if found_mark != mark:
-        raise InputError(f"must begin with {mark!r}, got {found_mark!r}", name)
-    check_format(found_version, version, name, advice="append the batches again, to a new folder")
+    mark, version, checksum = _HEAD.unpack_from(data)
+    if mark != _MARK:
+        raise InputError(f"must begin with {_MARK!r}, got {mark!r}", name)
+    check_format(version, _VERSION, name, advice="make the sketch again")
     body = data[_HEAD.size :]
-    if _checksum(mark, version, body) != checksum:
+    if _checksum(body) != checksum:
         raise InputError(f"is damaged: its {len(body)} bytes do not match its checksum", name)
-    with reading(name, struct.error):
-        start = _SIZE.size + _SIZE.unpack_from(body)[0]
-        header = parse_json(body[_SIZE.size : start])
-        sizes = [as_count(length, "_sizes", at_least=0, at_most=len(body)) for length in header.pop("_sizes")]
-        ends = list(accumulate(sizes, initial=start))
-        if ends[-1] != len(body):
-            raise ValueError(f"its parts end at byte {ends[-1]} of {len(body)}")
-    return header, [body[begin:end] for begin, end in pairwise(ends)]
+    return split_parts(body, name)
 
 
-def stamp_in(data: bytes) -> str:
-    """The checksum that packed bytes begin with, in hexadecimal digits: other bytes have another one.
-
-    The first `STAMPED` bytes are enough.
-    """
-    return data[_HEAD.size - 32 : _HEAD.size].hex()
+def _checksum(body: bytes) -> bytes:
+    return hashlib.sha256(_HEAD.pack(_MARK, _VERSION, b"") + body).digest()
 
 
-def _checksum(mark: bytes, version: int, body: bytes) -> bytes:
-    return hashlib.sha256(_HEAD.pack(mark, version, b"") + body).digest()
-
-
-_MARK, _VERSION = b"LPSKETCH", 2
 _PLAIN = (str, int, float, bool)
 
 # DataSketches states the error of one rank at 99%.
@@ -339,14 +320,7 @@ class ScoreSketch:
 
     def to_bytes(self) -> bytes:
         """Return the sketch as bytes that any process and machine can read."""
-        header = {
-            "k": self.k,
-            "score_range": list(self.score_range),
-            "resolution": self.resolution,
-            "keys": [[_plain_group(group), label] for group, label in self._sketches],
-        }
-        parts = [bytes(sketch.serialize()) for sketch in self._sketches.values()]
-        return pack(_MARK, _VERSION, header, parts)
+        return seal_parts(*describe_sketch(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by way of the bytes."""
@@ -367,15 +341,7 @@ class ScoreSketch:
         -------
         ScoreSketch
         """
-        header, parts = unpack(data, _MARK, _VERSION, name)
-        kll = require("datasketches", extra="sketch").kll_doubles_sketch
-        with reading(name):
-            sketch = cls(score_range=header["score_range"], k=header["k"])
-            sketch.resolution = as_fraction(header["resolution"], "resolution")
-            for key, part in zip(_read_keys(header["keys"]), parts, strict=True):
-                check_kll(part, sketch.k, sketch.score_range)
-                sketch._sketches[key] = kll.deserialize(part)
-        return sketch
+        return restore_sketch(*open_sealed(data, name), name)
 
     def _sketch_of(self, key: Key) -> Any:
         if key not in self._sketches:
@@ -390,6 +356,29 @@ class ScoreSketch:
 
     def __repr__(self) -> str:
         return f"ScoreSketch({self.size} rows, {len({group for group, _ in self._sketches})} groups)"
+
+
+def describe_sketch(sketch: ScoreSketch) -> tuple[dict[str, Any], list[bytes]]:
+    """A sketch as a header and the bytes of each group."""
+    header = {
+        "k": sketch.k,
+        "score_range": list(sketch.score_range),
+        "resolution": sketch.resolution,
+        "keys": [[plain_group(group), label] for group, label in sketch._sketches],
+    }
+    return header, [bytes(kll.serialize()) for kll in sketch._sketches.values()]
+
+
+def restore_sketch(header: dict[str, Any], parts: Sequence[bytes], name: str) -> ScoreSketch:
+    """The sketch that `describe_sketch` described, checked; `name` is what messages call it."""
+    kll = require("datasketches", extra="sketch").kll_doubles_sketch
+    with reading(name):
+        sketch = ScoreSketch(score_range=header["score_range"], k=header["k"])
+        sketch.resolution = as_fraction(header["resolution"], "resolution")
+        for key, part in zip(_read_keys(header["keys"]), parts, strict=True):
+            check_kll(part, sketch.k, sketch.score_range)
+            sketch._sketches[key] = kll.deserialize(part)
+    return sketch
 
 
 def rank_error_but_for(sketch: ScoreSketch, error: float) -> float:
@@ -417,7 +406,7 @@ def _atoms_of(sketch: Any) -> Atoms:
     """The scores kept, with one row each at the lowest and the highest score, which are exact."""
     if sketch.n == 1:
         return Atoms.of_counts(np.array([sketch.get_min_value()]), np.ones(1, dtype=np.int64))
-    scores, rows = kept_scores(bytes(sketch.serialize()))
+    scores, rows = kept_scores(bytes(sketch.serialize()), sketch.k)
     if not sketch.is_estimation_mode():
         return Atoms.gather(scores, rows)
     for end, nearest in (
@@ -430,7 +419,7 @@ def _atoms_of(sketch: Any) -> Atoms:
     return Atoms.gather(scores[rows > 0], rows[rows > 0])
 
 
-def _plain_group(group: Group) -> Any:
+def plain_group(group: Group) -> Any:
     """A group as JSON; the parts of an intersection are a list."""
     parts = group if isinstance(group, tuple) else (group,)
     for part in parts:
@@ -441,13 +430,13 @@ def _plain_group(group: Group) -> Any:
 
 def _read_keys(keys: Any) -> list[Key]:
     """The groups and labels of a header: distinct, and with a label each or none at all."""
-    found: list[Key] = []
+    checked: list[Key] = []
     for group, label in keys:
         key = (tuple(group) if isinstance(group, list) else group, label)
-        _plain_group(key[0])
+        plain_group(key[0])
         if label is not None and (type(label) is not int or label not in (0, 1)):
             raise ValueError(f"a label in keys must be 0, 1 or null, got {label!r}")
-        if key in found or (found and (label is None) != (found[0][1] is None)):
+        if key in checked or (checked and (label is None) != (checked[0][1] is None)):
             raise InputError(f"must be distinct, all with labels or all without, got {keys!r}", "keys")
-        found.append(key)
-    return found
+        checked.append(key)
+    return checked

@@ -1,544 +1,242 @@
-"""What a monitor asks of the place where it keeps its periods: a folder, or a database."""
+"""Where a monitor keeps what it knows: a SQLite file in its folder, or a PostgreSQL server.
+
+Everything is in two tables. A row of the first has a kind, a name, a payload and a checksum of all three: the
+state of the monitor, a period, or what was remembered of one. The second has the ids of the batches that were
+counted and the digests of their rows. A batch changes its period, its id and the state in one transaction.
+
+A changed byte of a SQLite file is noticed, or changes nothing: payloads have checksums, the state has the sum
+of the marks of all periods, so that none can be hidden, and batches are looked for in two indexes each.
+"""
 
 from __future__ import annotations
 
-import os
+import json
 import re
 import sqlite3
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from hashlib import sha256
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit, urlunsplit
 
-import numpy as np
-
-from localparity._io._duckdb import connect
-from localparity._io._files import (
-    check_format,
-    locked,
-    parse_sealed,
-    reading,
-    rewriting,
-    seal_json,
-    sha256_of,
-    write_whole,
+from localparity._io._files import check_format, create_private, parse_json, reading, sha256_of
+from localparity._types import ScoreRange
+from localparity._validation import InputError, as_choice, as_count, as_score_range, require
+from localparity.monitoring._sketch import (
+    ScoreSketch,
+    describe_sketch,
+    join_parts,
+    restore_sketch,
+    split_parts,
 )
-from localparity._types import FloatArray, Group
-from localparity._validation import as_count, require
-from localparity.monitoring._sketch import STAMPED, pack, stamp_in, unpack
-from localparity.predictions import Predictions
+from localparity.monitoring._watch import Watch
 
-# The bytes of a monitor's period, and of the periods that were removed.
-
-
-_PERIOD, _REMOVED, _VERSION = b"LPPERIOD", b"LPGONE\0\0", 4
+Every = Literal["day", "hour"]
+REMOVED = ""
+"""The name of the period that everyone of the removed periods is in; it comes before all others."""
 
 
 class StoredPeriod(NamedTuple):
-    """The ids of a period's batches with the sha256 of their rows, its sketch, and its last look.
+    """The sketch of a period, and its last look.
 
-    Looks are the batches of the monitor, numbered from 1; `newer` periods existed at the last look. The
-    sketch of a period that was removed is empty.
+    Looks are the batches of the monitor, numbered from 1; `newer` periods existed at the last look.
     """
 
-    batches: dict[str, str]
     look: int
     newer: int
-    sketch: bytes
+    sketch: ScoreSketch
 
     @classmethod
-    def from_bytes(cls, content: bytes, name: str) -> StoredPeriod:
+    def from_bytes(cls, payload: bytes, name: str) -> StoredPeriod:
         """The period in some bytes; `name` is what messages call them."""
-        header, parts = unpack(content, _PERIOD, _VERSION, name)
+        header, parts = split_parts(payload, name)
         with reading(name):
-            (sketch,) = parts
-            batches, digests = (list(map(str, header[field])) for field in ("batches", "digests"))
             look, newer = as_count(header["look"], "look"), as_count(header["newer"], "newer", at_least=0)
-            return cls(dict(zip(batches, digests, strict=True)), look, newer, sketch)
+        return cls(look, newer, restore_sketch(header, parts, name))
 
     def to_bytes(self) -> bytes:
         """The bytes of the period."""
-        header = {
-            "batches": list(self.batches),
-            "digests": list(self.batches.values()),
-            "look": self.look,
-            "newer": self.newer,
-        }
-        return pack(_PERIOD, _VERSION, header, [self.sketch])
+        header, parts = describe_sketch(self.sketch)
+        return join_parts({"look": self.look, "newer": self.newer, **header}, parts)
 
 
 class RemovedPeriods(NamedTuple):
-    """The sketch of all people in the periods that were removed, from the first to the last of these."""
+    """The first and the last of the periods that were removed, and how many there were."""
 
     first: str
     last: str
     periods: int
-    look: int
-    sketch: bytes
+
+
+class FileColumns(NamedTuple):
+    """The columns of every file of a monitor."""
+
+    score: str
+    group: list[str]
+    label: str | None
+
+
+@dataclass(frozen=True)
+class MonitorState:
+    """What a monitor knows beside its periods.
+
+    The first batch fixes `every` and `score_range`, the first file `columns`. `total` is the sum of the marks
+    of all periods.
+    """
+
+    every: Every
+    score_range: ScoreRange
+    columns: FileColumns | None = None
+    watch: Watch | None = None
+    look: int = 0
+    total: int = 0
+    removed: RemovedPeriods | None = None
 
     @classmethod
-    def from_bytes(cls, content: bytes, name: str) -> RemovedPeriods:
-        """The periods in some bytes; `name` is what messages call them."""
-        header, parts = unpack(content, _REMOVED, _VERSION, name)
+    def from_bytes(cls, payload: bytes, name: str) -> MonitorState:
+        """The state in some bytes; `name` is what messages call them."""
         with reading(name):
-            (sketch,) = parts
-            first, last = str(header["first"]), str(header["last"])
-            periods, look = as_count(header["periods"], "periods"), as_count(header["look"], "look")
-            return cls(first, last, periods, look, sketch)
+            values = parse_json(payload)
+            check_format(values.pop("format"), _FORMAT, name, advice="append the batches to a new monitor")
+            columns, watch, removed = values["columns"], values["watch"], values["removed"]
+            return cls(
+                as_choice(values["every"], "every", ("day", "hour")),
+                as_score_range(values["score_range"]),
+                None if columns is None else FileColumns(*columns),
+                None if watch is None else Watch(**watch),
+                as_count(values["look"], "look", at_least=0),
+                int(values["total"], 16),
+                None if removed is None else RemovedPeriods(*removed),
+            )
 
     def to_bytes(self) -> bytes:
-        """The bytes of the periods."""
-        header = {"first": self.first, "last": self.last, "periods": self.periods, "look": self.look}
-        return pack(_REMOVED, _VERSION, header, [self.sketch])
+        """The bytes of the state."""
+        watch = None if self.watch is None else asdict(self.watch)
+        values = {**vars(self), "format": _FORMAT, "watch": watch, "total": f"{self.total:x}"}
+        return json.dumps(values).encode()
 
 
-BatchKey = Literal["id", "digest"]
-Key = tuple[Group, int | None]
-"""A group, and the label of its people; None where there are no labels."""
-
-
-class Batch(NamedTuple):
-    """A batch that was counted: its id, the sha256 of its rows, and its period."""
-
-    id: str
-    digest: str
-    period: str
-
-    @classmethod
-    def of(cls, ordered: Mapping[Key, FloatArray], batch_id: str, period: str) -> Batch:
-        """The batch of some rows, whose order does not matter: a query that is run again may have another."""
-        digest = sha256()
-        for (group, label), scores in ordered.items():
-            digest.update(f"{group!r} {label} {scores.size}\n".encode())
-            digest.update(scores.tobytes())
-        return cls(batch_id, digest.hexdigest(), period)
-
-
-def sorted_scores(rows: Predictions) -> dict[Key, FloatArray]:
-    """The scores of the people of each group and label, from the lowest to the highest."""
-    found: dict[Key, FloatArray] = {}
-    for code, group in enumerate(rows.groups):
-        among = rows.codes == code
-        for label in (None,) if rows.labels is None else (0, 1):
-            chosen = among if label is None else among & (rows.labels == label)
-            found[group, label] = np.sort(rows.scores[chosen].astype(np.float64) + 0.0)  # -0.0 is 0.0
-    return found
+def mark_of(period: str, stamp: str) -> int:
+    """A number for a period with its content; the sum of those of some periods stands for all of them."""
+    return int(sha256_of(f"{period} {stamp}".encode()), 16)
 
 
 class RemovedMeanwhileError(LookupError):
     """Raised where another process has removed a period that is about to be read."""
 
 
-class Store(Protocol):
-    """A place that keeps periods; whatever happens, it has a batch wholly, with its id, or not at all.
-
-    `name` is what messages call it, `settings_name` what they call its settings. Methods that change anything
-    but notes, and those that look for batches, are called inside `writing`.
-    """
-
-    name: str
-    settings_name: str
-
-    def settings(self) -> dict[str, Any]:
-        """What the first batch has fixed; empty before it."""
-        ...
-
-    def version(self) -> str:
-        """A text that is another one after every batch."""
-        ...
-
-    def stamps(self) -> dict[str, str]:
-        """The periods, in order; each with a text that is another one if its content is."""
-        ...
-
-    def read(self, periods: Sequence[str]) -> Iterator[StoredPeriod]:
-        """The content of some periods; a RemovedMeanwhileError if one is not there."""
-        ...
-
-    def removed(self) -> RemovedPeriods | None:
-        """The periods that were removed, if any were."""
-        ...
-
-    def recall(self, note: str) -> bytes | None:
-        """What `remember` was given last under a name."""
-        ...
-
-    def remember(self, note: str, content: bytes) -> None:
-        """Keep something under a name; nothing is lost but time if it cannot be kept."""
-        ...
-
-    def writing(self) -> AbstractContextManager[None]:
-        """Inside, no other process writes."""
-        ...
-
-    def keep_settings(self, settings: dict[str, Any]) -> None:
-        """Keep what the first batch fixes."""
-        ...
-
-    def find(self, key: BatchKey, value: str) -> Batch | None:
-        """The batch with an id or with a digest; those of removed periods are known, too."""
-        ...
-
-    def last_look(self) -> int:
-        """The number of the last look, 0 before the first."""
-        ...
-
-    def newer(self, period: str) -> int:
-        """The number of periods that are newer than one."""
-        ...
-
-    def add(self, batch: Batch, stored: StoredPeriod) -> None:
-        """Replace the period of a batch by what it is with the batch."""
-        ...
-
-    def remove(self, removed: RemovedPeriods) -> None:
-        """Remove the periods up to the last of those removed, but for the ids of their batches."""
-        ...
-
-
-# An index of the batches that a folder has counted, so that an append does not read every period.
-#
-# The index can be deleted at any time: it only finds what the periods hold. A batch is in the index, on disk,
-# before its period is written. After a kill between the two, the newest batch of the index is not in its
-# period: the index is stale and is rebuilt. So it never lacks a batch that was counted. A changed byte could
-# hide one, so batches are kept in buckets, each with a checksum: one bucket is read to find a batch, however
-# many there are, and a bucket that is missing or does not match its checksum makes the index stale too.
-
-
-_MARK, _BUCKET_FORMAT = b"LPBUCKET", 3
-_BUCKETS = 256
-_HEAD = _BUCKETS
-"""The number of the bucket with the head."""
-
-StaleIndexError = sqlite3.DatabaseError
-"""Raised where the index is missing, damaged, of another format, or cannot be written as it is."""
-
-
-class Head(NamedTuple):
-    """The number of the last look, the batch that was added last, and the latest period that has batches."""
-
-    look: int
-    newest: Batch | None
-    latest: str
-
-
-class BatchIndex:
-    """The batches of a monitor, by id and by the sha256 of their rows, in a SQLite file.
-
-    The file is opened on first use; `close` ends it.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._connection: sqlite3.Connection | None = None
-
-    def close(self) -> None:
-        """Close the file; the next use opens it again."""
-        if self._connection is not None:
-            self._connection.close()
-        self._connection = None
-
-    def head(self) -> Head:
-        """What the index knows without looking for a batch."""
-        header = self._bucket(_HEAD)
-        newest = None if header["newest"] is None else Batch(*header["newest"])
-        return Head(header["look"], newest, header["latest"])
-
-    def find(self, key: BatchKey, value: str) -> Batch | None:
-        """The first batch with an id or with a digest."""
-        found = map(Batch._make, self._bucket(_number(key, value))["batches"])
-        return next((batch for batch in found if getattr(batch, key) == value), None)
-
-    def add(self, batch: Batch, look: int) -> None:
-        """Add a batch and its look; both are on disk when this returns."""
-        changed = {}
-        for number in {_number("id", batch.id), _number("digest", batch.digest)}:
-            changed[number] = {"batches": [*self._bucket(number)["batches"], batch]}
-        head = Head(look, batch, max(self.head().latest, batch.period))
-        with self._open() as connection:
-            _put(connection, changed | {_HEAD: head._asdict()})
-
-    def rebuild(self, periods: Iterable[tuple[int, Iterable[Batch]]]) -> None:
-        """Index some periods afresh, given the last look and the batches of each."""
-        self.close()
-        self._path.unlink(missing_ok=True)
-        # A journal that a killed process left would be played back into the new file.
-        self._path.with_name(f"{self._path.name}-journal").unlink(missing_ok=True)
-        try:
-            with closing(sqlite3.connect(self._path)) as connection, connection:
-                connection.execute("CREATE TABLE buckets (number INTEGER PRIMARY KEY, content BLOB NOT NULL)")
-                _put(connection, _buckets_of(periods))
-        except sqlite3.Error as error:
-            raise OSError(f"{self._path} cannot be written: {error}") from error
-
-    def _bucket(self, number: int) -> dict[str, Any]:
-        query = "SELECT content FROM buckets WHERE number = ?"
-        found = self._open().execute(query, (number,)).fetchone()
-        try:
-            header, _ = unpack(found[0], _MARK, _BUCKET_FORMAT, "the bucket")
-        except (ValueError, TypeError) as error:
-            raise StaleIndexError(f"{self._path} is damaged") from error
-        if header["number"] != number:
-            raise StaleIndexError(f"{self._path} has bucket {header['number']} in the place of {number}")
-        return header
-
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None:
-            if not self._path.exists():
-                raise StaleIndexError(f"{self._path} is missing")
-            self._connection = sqlite3.connect(self._path)
-        return self._connection
-
-
-def _number(key: BatchKey, value: str) -> int:
-    """The bucket in which a batch with an id or with a digest is."""
-    return int(sha256_of(f"{key} {value}".encode())[:8], 16) % _BUCKETS
-
-
-def _buckets_of(periods: Iterable[tuple[int, Iterable[Batch]]]) -> dict[int, dict[str, Any]]:
-    """The content of all buckets; a batch that is in two periods, as after a kill, is in the index once."""
-    head, seen = Head(0, None, ""), set[str]()
-    buckets: dict[int, dict[str, Any]] = {number: {"batches": []} for number in range(_BUCKETS)}
-    for look, batches in periods:
-        for batch in batches:
-            if batch.id not in seen:
-                seen.add(batch.id)
-                for number in {_number("id", batch.id), _number("digest", batch.digest)}:
-                    buckets[number]["batches"].append(batch)
-            latest = max(head.latest, batch.period)
-            head = Head(look, batch, latest) if look >= head.look else head._replace(latest=latest)
-    return buckets | {_HEAD: head._asdict()}
-
-
-def _put(connection: sqlite3.Connection, buckets: dict[int, dict[str, Any]]) -> None:
-    """Write some buckets in the place of those that there are."""
-    rows = (
-        (number, pack(_MARK, _BUCKET_FORMAT, {"number": number, **each}, []))
-        for number, each in buckets.items()
-    )
-    connection.executemany("INSERT OR REPLACE INTO buckets VALUES (?, ?)", rows)
-
-
-# A monitor's folder: a file for each period, which survives a kill at any moment.
-#
-# A period is one file with its sketch and the ids of the batches in it, written under another name and
-# renamed into place: a batch and its id are both in the file or neither is. The files of removed periods have
-# the ids alone. What is written last is the time of the last change in the folder of the periods, as the file
-# system has it: the index is fresh as long as that is so, and is rebuilt after a kill, or when somebody else
-# has put a file there or taken one away.
-
-
-_SETTINGS, _INDEX, _FRESH, _LOCK_FILE = "monitor.json", "index.sqlite", "index.fresh", "lock"
-_PERIODS, _REMOVED_FOLDER, _NOTES = "periods", "removed", "notes"
-_SUMMARY = "removed.sketch"
-_ENDING = ".period"
-_FOLDER_FORMAT = 2
-
-
-class FolderStore:
-    """Periods in a folder, as `Store` describes it; the folder is created by the first batch."""
-
-    def __init__(self, folder: Path) -> None:
-        self.name, self.settings_name = str(folder), str(folder / _SETTINGS)
-        self._folder, self._periods = folder, folder / _PERIODS
-        self._index = BatchIndex(folder / _INDEX)
-
-    def settings(self) -> dict[str, Any]:
-        """What the first batch has fixed; empty before it."""
-        path = self._folder / _SETTINGS
-        if not path.exists():
-            return {}
-        with reading(str(path)):
-            settings = parse_sealed(path.read_bytes())
-            check_format(
-                settings.pop("format", 1),
-                _FOLDER_FORMAT,
-                str(path),
-                advice="append the batches to a new folder",
-            )
-        return settings
-
-    def version(self) -> str:
-        """A text that is another one after every batch."""
-        return str(self._changed()) if self._periods.exists() else ""
-
-    def stamps(self) -> dict[str, str]:
-        """The periods, in order, each with the checksum of its file."""
-        removed, found = self.removed(), {}
-        for name in sorted(_names(self._periods)):
-            if removed is None or name > removed.last:
-                with suppress(FileNotFoundError), self._path(name).open("rb") as file:
-                    found[name] = stamp_in(file.read(STAMPED))
-        return found
-
-    def read(self, periods: Sequence[str]) -> Iterator[StoredPeriod]:
-        """The content of some periods."""
-        for name in periods:
-            try:
-                yield _read(self._path(name))
-            except FileNotFoundError:
-                raise RemovedMeanwhileError(f"{self._path(name)} was removed") from None
-
-    def removed(self) -> RemovedPeriods | None:
-        """The periods that were removed, if any were."""
-        path = self._folder / _SUMMARY
-        return RemovedPeriods.from_bytes(path.read_bytes(), str(path)) if path.exists() else None
-
-    def recall(self, note: str) -> bytes | None:
-        """What was remembered last under a name."""
-        path = self._folder / _NOTES / note
-        return path.read_bytes() if path.exists() else None
-
-    def remember(self, note: str, content: bytes) -> None:
-        """Keep something under a name, where the folder can be written."""
-        with suppress(OSError):
-            write_whole(self._folder / _NOTES / note, content)
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Inside, no other process writes, and the index is fresh."""
-        self._periods.mkdir(parents=True, exist_ok=True)
-        with locked(self._folder / _LOCK_FILE), closing(self._index):
-            if not self._is_fresh():
-                self._finish_removal()
-                self._rebuild()
-            yield
-
-    def keep_settings(self, settings: dict[str, Any]) -> None:
-        """Keep what the first batch fixes."""
-        content = seal_json({"format": _FOLDER_FORMAT, **settings})
-        write_whole(self._folder / _SETTINGS, content, durable=True)
-
-    def find(self, key: BatchKey, value: str) -> Batch | None:
-        """The batch with an id or with a digest."""
-        try:
-            return self._index.find(key, value)
-        except StaleIndexError:  # a bucket is damaged
-            self._rebuild()
-            return self._index.find(key, value)
-
-    def last_look(self) -> int:
-        """The number of the last look, 0 before the first."""
-        return self._index.head().look
-
-    def newer(self, period: str) -> int:
-        """The number of periods that are newer than one; the files are listed for a late batch only."""
-        if period >= self._index.head().latest:
-            return 0
-        return sum(name > period for name in _names(self._periods))
-
-    def add(self, batch: Batch, stored: StoredPeriod) -> None:
-        """Replace the period of a batch by what it is with the batch."""
-        try:
-            self._index.add(batch, stored.look)
-        except StaleIndexError:  # the other bucket of the batch is damaged, or the head of the file
-            self._rebuild((stored.look, [batch]))
-        self._write(self._path(batch.period), stored)
-        self._keep_fresh()
-
-    def remove(self, removed: RemovedPeriods) -> None:
-        """Remove the periods up to the last of those removed; after a kill the next writer goes on."""
-        (self._folder / _FRESH).unlink(missing_ok=True)
-        write_whole(self._folder / _SUMMARY, removed.to_bytes(), durable=True)
-        self._finish_removal()
-        self._keep_fresh()
-
-    def _finish_removal(self) -> None:
-        """Take away the files of periods that were removed; of each, the ids of its batches stay."""
-        removed = self.removed()
-        last = "" if removed is None else removed.last
-        for name in [name for name in _names(self._periods) if name <= last]:
-            stored = _read(self._path(name))
-            self._write(self._path(name, _REMOVED_FOLDER), stored._replace(sketch=b""))
-            self._path(name).unlink()
-
-    def _write(self, path: Path, stored: StoredPeriod) -> None:
-        write_whole(path, stored.to_bytes(), durable=True, staging=self._folder)
-
-    def _is_fresh(self) -> bool:
-        """Whether the index has the batches of all periods, and no other."""
-        fresh = self._folder / _FRESH
-        try:
-            newest = self._index.head().newest
-        except StaleIndexError:
-            return False
-        if not fresh.exists() or fresh.read_bytes() != str(self._changed()).encode():
-            return False
-        return newest is None or self._is_counted(newest)
-
-    def _is_counted(self, batch: Batch) -> bool:
-        paths = [self._path(batch.period, folder) for folder in (_PERIODS, _REMOVED_FOLDER)]
-        return any(path.exists() and _read(path).batches.get(batch.id) == batch.digest for path in paths)
-
-    def _keep_fresh(self) -> None:
-        """Keep the time of the last change; torn by a kill, it matches nothing."""
-        (self._folder / _FRESH).write_bytes(str(self._changed()).encode())
-
-    def _changed(self) -> int:
-        """When a file was last put among the periods or taken away, in nanoseconds."""
-        return self._periods.stat().st_mtime_ns
-
-    def _rebuild(self, *added: tuple[int, list[Batch]]) -> None:
-        """Index all periods afresh, and a batch that is about to be added with its look."""
-        self._index.rebuild(chain(self._indexed(), added))
-        self._keep_fresh()
-
-    def _indexed(self) -> Iterator[tuple[int, list[Batch]]]:
-        """The look and the batches of each period, removed ones first."""
-        for folder in (_REMOVED_FOLDER, _PERIODS):
-            for name in sorted(_names(self._folder / folder)):
-                stored = _read(self._path(name, folder))
-                yield stored.look, [Batch(*each, name) for each in stored.batches.items()]
-
-    def _path(self, period: str, folder: str = _PERIODS) -> Path:
-        return self._folder / folder / f"{period}{_ENDING}"
-
-
-def _read(path: Path) -> StoredPeriod:
-    return StoredPeriod.from_bytes(path.read_bytes(), str(path))
-
-
-def _names(folder: Path) -> Iterable[str]:
-    """The names of the periods whose files are in a folder."""
-    if not folder.exists():
-        return []
-    with os.scandir(folder) as files:
-        return [file.name.removesuffix(_ENDING) for file in files if file.name.endswith(_ENDING)]
-
-
-# The databases that can keep a monitor: how each is connected to, locked and asked.
+# The two databases: how each is connected to, locked and asked. `lookups` are the indexes to look for batches
+# in, which must agree. `holds_one` says that one monitor is in it, which comes with the tables. A transaction
+# is None where nothing was written yet; with a monitor to lock, it makes the tables, and others wait.
 
 
 Execute = Callable[..., list[Any]]
 """Takes a query with ? for each value, and the values; returns the rows."""
+_SECONDS = 600.0
+"""How long a writer waits for others."""
+_LONGEST = 2**29
+"""The most bytes of a value in a SQLite file."""
+_FORMAT = 5
+_AT_ONCE = 64
+_OLD = "of a monitor of an earlier localparity"
+_TABLES = (
+    "CREATE TABLE localparity_rows (monitor {text} NOT NULL, kind {text} NOT NULL, name {text} NOT NULL, "
+    "stamp TEXT NOT NULL, payload {blob} NOT NULL, PRIMARY KEY (monitor, kind, name))",
+    "CREATE TABLE localparity_batches (monitor {text} NOT NULL, id {text} NOT NULL, digest TEXT NOT NULL)",
+    "CREATE UNIQUE INDEX localparity_ids ON localparity_batches (monitor, id)",
+    "CREATE INDEX localparity_digests ON localparity_batches (monitor, digest)",
+)
+_IN_SQLITE = (
+    *(statement.format(text="TEXT", blob="BLOB") for statement in _TABLES),
+    "CREATE INDEX localparity_ids_again ON localparity_batches (monitor, id, digest)",
+    "CREATE INDEX localparity_digests_again ON localparity_batches (monitor, digest, id)",
+)
+_SCHEMA = {(re.findall(r"(?:TABLE|INDEX) (\w+)", statement)[0], statement) for statement in _IN_SQLITE}
 
-_LOCK = "SELECT pg_advisory_xact_lock(hashtext('localparity'), hashtext(?))"
-_DEFAULT = "monitor"
+
+class SqliteFile:
+    """The file of a folder, which the first batch makes, with the folder."""
+
+    holds_one = True
+    lookups: ClassVar[Mapping[str, Sequence[str]]] = {
+        "id": ("INDEXED BY localparity_ids", "INDEXED BY localparity_ids_again"),
+        "digest": ("INDEXED BY localparity_digests", "INDEXED BY localparity_digests_again"),
+    }
+
+    def __init__(self, folder: Path) -> None:
+        self.name = str(folder)
+        self._folder, self._path = folder, folder / "monitor.sqlite"
+
+    @contextmanager
+    def transaction(self, *, lock: str | None = None) -> Iterator[Execute | None]:
+        """Inside, one transaction; other writers wait for one that locks, readers for its end alone."""
+        if not self._path.exists():
+            self._check_format()
+            if lock is None:
+                yield None
+                return
+            self._folder.mkdir(parents=True, exist_ok=True)
+            create_private(self._path)
+        try:
+            with closing(self._connect()) as connection:
+
+                def execute(query: str, *values: Any) -> list[Any]:
+                    return connection.execute(query, values).fetchall()
+
+                execute("BEGIN" if lock is None else "BEGIN IMMEDIATE")
+                is_made = self._is_made(execute)
+                if lock is not None and not is_made:
+                    for statement in _IN_SQLITE:
+                        execute(statement)
+                yield execute if is_made or lock is not None else None
+                execute("COMMIT")
+        except sqlite3.Error as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 255
+            if code in _REFUSALS:
+                raise OSError(f"{self._path} cannot be used: {error}") from error
+            raise InputError(f"is damaged: {error}", str(self._path)) from error
+
+    def _connect(self) -> sqlite3.Connection:
+        address = f"{self._path.absolute().as_uri()}?mode=rw"
+        connection = sqlite3.connect(address, timeout=_SECONDS, isolation_level=None, uri=True)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+        for setting in ("trusted_schema = OFF", "cell_size_check = ON", "synchronous = EXTRA"):
+            connection.execute(f"PRAGMA {setting}")
+        return connection
+
+    def _is_made(self, execute: Execute) -> bool:
+        """Whether the file has the tables, and nothing else; it may be empty."""
+        schema = set(execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
+        if schema != _SCHEMA and (schema or self._path.stat().st_size):
+            raise sqlite3.DatabaseError("its tables are not those of a monitor")
+        return bool(schema)
+
+    def _check_format(self) -> None:
+        if (self._folder / "monitor.json").exists():
+            reason = f"has files {_OLD}, one for each period; append the batches to a new folder"
+            raise InputError(reason, self.name)
 
 
-class Database(Protocol):
-    """A database; `name` has no password, and `blob` is its type of bytes."""
-
-    name: str
-    blob: str
-
-    def transaction(self, *, lock: str | None = None) -> AbstractContextManager[Execute]:
-        """Inside, one transaction; those that lock the same monitor wait for each other."""
-        ...
-
-    def has_tables(self, execute: Execute) -> bool:
-        """Whether the tables of monitors were made."""
-        ...
+_REFUSALS = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+}
+"""What the system, and not the content of a file, is to blame for."""
 
 
-class Postgres:
-    """A PostgreSQL server."""
+class PostgresServer:
+    """A PostgreSQL server, which keeps many monitors."""
 
-    blob = "BYTEA"
+    holds_one = False
+    lookups: ClassVar[Mapping[str, Sequence[str]]] = {"id": ("",), "digest": ("",)}
+    _LOCK = "SELECT pg_advisory_xact_lock(hashtext('localparity'), hashtext(?))"
 
     def __init__(self, url: SplitResult) -> None:
         self.name = _without_password(url)
@@ -547,7 +245,7 @@ class Postgres:
         self._connection: Any = None
 
     @contextmanager
-    def transaction(self, *, lock: str | None = None) -> Iterator[Execute]:
+    def transaction(self, *, lock: str | None = None) -> Iterator[Execute | None]:
         """Inside, one transaction; a monitor is locked to its end, and so is the making of tables."""
         psycopg = require("psycopg", extra="warehouse")
 
@@ -561,73 +259,32 @@ class Postgres:
                 weakref.finalize(self, self._connection.close)
             with self._connection.transaction():
                 if lock is not None:
-                    execute(_LOCK, lock)
-                    if not self.has_tables(execute):
-                        execute(_LOCK, "")
-                yield execute
+                    execute(self._LOCK, lock)
+                    self._make_tables(execute)
+                yield execute if lock is not None or self._is_made(execute) else None
         except psycopg.Error as error:
             raise OSError(f"{self.name}: {self._hidden(str(error))}") from None
 
-    def has_tables(self, execute: Execute) -> bool:
+    def _make_tables(self, execute: Execute) -> None:
+        if not self._is_made(execute):
+            execute(self._LOCK, "")
+        if not self._is_made(execute):
+            for statement in _TABLES:
+                execute(statement.format(text='TEXT COLLATE "C"', blob="BYTEA"))
+
+    def _is_made(self, execute: Execute) -> bool:
         """Whether the tables of monitors were made, even where the user may not read them."""
-        return bool(execute("SELECT 1 WHERE to_regclass('localparity_monitors') IS NOT NULL"))
+        query = "SELECT to_regclass(?) IS NOT NULL, to_regclass(?) IS NOT NULL"
+        ((is_made, is_old),) = execute(query, "localparity_rows", "localparity_monitors")
+        if is_old and not is_made:
+            raise InputError(f"has tables {_OLD}, localparity_monitors; use another database", self.name)
+        return bool(is_made)
 
     def _hidden(self, message: str) -> str:
         """A message without the password."""
         for secret in (self._secrets | set(map(unquote, self._secrets))) - {""}:
             message = message.replace(secret, "***")
         return " ".join(message.split())
-
-
-class DuckDb:
-    """A file of DuckDB. Writers wait for each other; each changes a copy, which then takes the file's place.
-
-    DuckDB changes its file in place when it closes it, and a process that is killed meanwhile can leave one
-    that nobody can read.
-    """
-
-    blob = "BLOB"
-
-    def __init__(self, path: Path) -> None:
-        self.name = f"duckdb:///{path}"
-        self._path = path
-
-    @contextmanager
-    def transaction(self, *, lock: str | None = None) -> Iterator[Execute]:
-        """Inside, one transaction; nothing is made by a question to a file that does not exist."""
-        import duckdb
-
-        try:
-            if lock is not None:
-                with self._changing() as execute:
-                    yield execute
-            elif self._path.exists():
-                with closing(connect(str(self._path), read_only=True)) as connection:
-                    yield _executing(connection)
-            else:
-                yield lambda query, *values: []
-        except duckdb.Error as error:
-            raise OSError(f"{self.name}: {' '.join(str(error).split())}") from None
-
-    @contextmanager
-    def _changing(self) -> Iterator[Execute]:
-        """Inside, a transaction in a copy of the file, which replaces the file at the end."""
-        with locked(self._path.with_name(f"{self._path.name}.lock")):
-            if self._path.with_name(f"{self._path.name}.wal").exists():
-                connect(str(self._path)).close()  # puts what another program left there into the file
-            with rewriting(self._path) as copy, closing(connect(str(copy))) as connection:
-                connection.begin()
-                yield _executing(connection)
-                connection.commit()
-                connection.execute("CHECKPOINT")
-
-    def has_tables(self, execute: Execute) -> bool:
-        """Whether the tables of monitors were made."""
-        return bool(execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'localparity_monitors'"))
-
-
-def _executing(connection: Any) -> Execute:
-    return lambda query, *values: connection.execute(query, values).fetchall()
 
 
 def is_database(location: str) -> bool:
@@ -638,25 +295,7 @@ def is_database(location: str) -> bool:
     >>> is_database("postgresql://host/scores#credit"), is_database("kept")
     (True, False)
     """
-    return re.match(r"(postgres(ql)?|duckdb)://", location) is not None
-
-
-def open_database(url: str) -> tuple[Database, str]:
-    """The database of a URL, and the name of the monitor that follows #.
-
-    Examples
-    --------
-    >>> database, monitor = open_database("duckdb:///kept.duckdb#credit")
-    >>> database.name, monitor
-    ('duckdb:///kept.duckdb', 'credit')
-    """
-    parts = urlsplit(url)
-    monitor = unquote(parts.fragment) or _DEFAULT
-    if parts.scheme == "duckdb":
-        if parts.netloc or not parts.path.strip("/"):
-            raise ValueError(f"a file of DuckDB must be given as duckdb:///FILE, got {url!r}")
-        return DuckDb(Path(unquote(parts.path[1:]))), monitor
-    return Postgres(parts), monitor
+    return re.match(r"postgres(ql)?://", location) is not None
 
 
 def _without_password(url: SplitResult) -> str:
@@ -671,138 +310,184 @@ def _without_password(url: SplitResult) -> str:
     return f"{url.scheme}://{f'{url.username}@' if url.username else ''}{url.hostname or ''}{port}{url.path}"
 
 
-# A monitor in a database: every batch is one transaction, and writers wait for each other.
-#
-# A database keeps many monitors, each under its name, in four tables. A batch that is counted changes the
-# rows of its period, of its id and of the last look together or not at all.
-
-
-_SQL_FORMAT = 1
-_AT_ONCE = 64
-"""How many periods are read by one query."""
-_TABLES = """
-CREATE TABLE localparity_monitors (
-    monitor TEXT PRIMARY KEY, settings TEXT NOT NULL, look BIGINT NOT NULL, removed {blob});
-CREATE TABLE localparity_periods (
-    monitor TEXT, period TEXT, stamp TEXT NOT NULL, content {blob} NOT NULL, PRIMARY KEY (monitor, period));
-CREATE TABLE localparity_batches (
-    monitor TEXT, id TEXT, digest TEXT NOT NULL, period TEXT NOT NULL, PRIMARY KEY (monitor, id));
-CREATE INDEX localparity_digests ON localparity_batches (monitor, digest);
-CREATE TABLE localparity_notes (
-    monitor TEXT, note TEXT, content {blob} NOT NULL, PRIMARY KEY (monitor, note));
-"""
-
-
 class SqlStore:
-    """The periods of one monitor in a database, as `Store` describes it; the first batch makes the tables."""
+    """The rows of one monitor in a database.
 
-    def __init__(self, database: Database, monitor: str) -> None:
-        self.name = self.settings_name = f"{database.name}#{monitor}"
-        self._database, self._monitor = database, monitor
+    Methods that change anything but what is remembered are called inside `writing`.
+
+    Parameters
+    ----------
+    location : str
+        A folder, or the URL of a PostgreSQL database and the name of the monitor after #.
+    """
+
+    def __init__(self, location: str) -> None:
+        self._database: SqliteFile | PostgresServer
+        if is_database(location):
+            url = urlsplit(location)
+            self._database, self._monitor = PostgresServer(url), unquote(url.fragment) or "monitor"
+            self.name = f"{self._database.name}#{self._monitor}"
+        else:
+            self._database, self._monitor = SqliteFile(Path(location)), "monitor"
+            self.name = self._database.name
         self._execute: Execute | None = None
-
-    def settings(self) -> dict[str, Any]:
-        """What the first batch has fixed; empty before it."""
-        rows = self._select("SELECT settings FROM localparity_monitors WHERE monitor = ?")
-        if not rows or not rows[0][0]:
-            return {}
-        with reading(self.name):
-            settings = parse_sealed(rows[0][0].encode())
-            check_format(settings.pop("format"), _SQL_FORMAT, self.name, advice="append the batches again")
-        return settings
-
-    def version(self) -> str:
-        """A text that is another one after every batch."""
-        return str(self.last_look() or "")
-
-    def stamps(self) -> dict[str, str]:
-        """The periods, in order, each with the checksum of its content."""
-        query = "SELECT period, stamp FROM localparity_periods WHERE monitor = ?"
-        return dict(sorted((period, stamp) for period, stamp in self._select(query)))
-
-    def read(self, periods: Sequence[str]) -> Iterator[StoredPeriod]:
-        """The content of some periods."""
-        query = "SELECT period, content FROM localparity_periods WHERE monitor = ? AND period IN ({})"
-        for start in range(0, len(periods), _AT_ONCE):
-            asked = periods[start : start + _AT_ONCE]
-            found = dict(self._select(query.format(", ".join("?" * len(asked))), *asked))
-            for period in asked:
-                if period not in found:
-                    raise RemovedMeanwhileError(f"period {period} in {self.name} was removed")
-                yield StoredPeriod.from_bytes(bytes(found[period]), f"period {period} in {self.name}")
-
-    def removed(self) -> RemovedPeriods | None:
-        """The periods that were removed, if any were."""
-        rows = self._select("SELECT removed FROM localparity_monitors WHERE monitor = ?")
-        if not rows or rows[0][0] is None:
-            return None
-        return RemovedPeriods.from_bytes(bytes(rows[0][0]), f"the removed periods in {self.name}")
-
-    def recall(self, note: str) -> bytes | None:
-        """What was remembered last under a name."""
-        rows = self._select("SELECT content FROM localparity_notes WHERE monitor = ? AND note = ?", note)
-        return bytes(rows[0][0]) if rows else None
-
-    def remember(self, note: str, content: bytes) -> None:
-        """Keep something under a name, where the database can be written."""
-        with suppress(OSError), nullcontext() if self._execute else self.writing():
-            self._put("notes", {"note": note}, {"content": content})
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Inside, no other process writes to this monitor; it is one transaction."""
         with self._database.transaction(lock=self._monitor) as execute:
-            if not self._database.has_tables(execute):
-                for statement in _TABLES.format(blob=self._database.blob).split(";")[:-1]:
-                    execute(statement)
             self._execute = execute
             try:
                 yield
             finally:
                 self._execute = None
 
-    def keep_settings(self, settings: dict[str, Any]) -> None:
-        """Keep what the first batch fixes."""
-        text = seal_json({"format": _SQL_FORMAT, **settings}).decode()
-        self._put("monitors", {}, {"settings": text, "look": self.last_look()})
+    def state(self) -> MonitorState | None:
+        """What the monitor knows beside its periods; None before the first batch."""
+        query = "SELECT stamp, payload FROM localparity_rows WHERE monitor = ? AND kind = 'state'"
+        return self._state_in(self._select(query))
 
-    def find(self, key: BatchKey, value: str) -> Batch | None:
-        """The batch with an id or with a digest."""
-        query = f"SELECT id, digest, period FROM localparity_batches WHERE monitor = ? AND {key} = ? LIMIT 1"
-        rows = self._select(query, value)
-        return Batch(*rows[0]) if rows else None
+    def _state_in(self, rows: Sequence[Any]) -> MonitorState | None:
+        if not rows:
+            self._check_new()
+            return None
+        ((stamp, payload),) = rows
+        return MonitorState.from_bytes(self._checked("state", "", stamp, payload), self.name)
 
-    def last_look(self) -> int:
-        """The number of the last look, 0 before the first."""
-        rows = self._select("SELECT look FROM localparity_monitors WHERE monitor = ?")
-        return int(rows[0][0]) if rows else 0
+    def _check_new(self) -> None:
+        """Check that a state that is not there was never written: in a file, it comes with the tables."""
+        query = "SELECT 1 FROM localparity_batches WHERE monitor = ? LIMIT 1"
+        if self._execute is not None:
+            is_lost = bool(self._execute(query, self._monitor))
+        else:
+            with self._database.transaction() as execute:
+                is_lost = execute is not None and self._database.holds_one
+        if is_lost:
+            raise InputError("is damaged: its state is missing", self.name)
+
+    def periods(self) -> tuple[MonitorState | None, dict[str, str]]:
+        """The state, and the stamp of each period, in order; other content has another stamp.
+
+        The first is `REMOVED`, if periods were removed.
+        """
+        rows = self._select(
+            "SELECT kind, name, stamp, CASE WHEN kind = 'state' THEN payload END FROM localparity_rows "
+            "WHERE monitor = ? AND kind IN ('state', 'period')"
+        )
+        state = self._state_in([(stamp, payload) for kind, _, stamp, payload in rows if kind == "state"])
+        stamps = dict(sorted((name, stamp) for kind, name, stamp, _ in rows if kind == "period"))
+        if state is not None and sum(map(mark_of, stamps, stamps.values())) % 2**256 != state.total:
+            raise InputError("is damaged: a period is missing, or is not the one that was kept", self.name)
+        return state, stamps
+
+    def read(self, periods: Sequence[str]) -> Iterator[StoredPeriod]:
+        """The content of some periods; a RemovedMeanwhileError if one is not there."""
+        for start in range(0, len(periods), _AT_ONCE):
+            names = periods[start : start + _AT_ONCE]
+            query = (
+                "SELECT name, stamp, payload FROM localparity_rows WHERE monitor = ? AND kind = 'period' AND "
+                f"name IN ({', '.join('?' * len(names))})"
+            )
+            rows = {name: (stamp, payload) for name, stamp, payload in self._select(query, *names)}
+            for name in names:
+                if name not in rows:
+                    raise RemovedMeanwhileError(f"{self._title(name)} was removed")
+                payload = self._checked("period", name, *rows[name])
+                yield StoredPeriod.from_bytes(payload, self._title(name))
 
     def newer(self, period: str) -> int:
         """The number of periods that are newer than one."""
-        query = "SELECT count(*) FROM localparity_periods WHERE monitor = ? AND period > ?"
+        query = "SELECT count(*) FROM localparity_rows WHERE monitor = ? AND kind = 'period' AND name > ?"
         return int(self._select(query, period)[0][0])
 
-    def add(self, batch: Batch, stored: StoredPeriod) -> None:
-        """Replace the period of a batch by what it is with the batch."""
-        content = stored.to_bytes()
-        self._put("batches", {"id": batch.id}, {"digest": batch.digest, "period": batch.period})
-        self._put("periods", {"period": batch.period}, {"stamp": stamp_in(content), "content": content})
-        self._select("UPDATE localparity_monitors SET look = look + 1 WHERE monitor = ?")
-
-    def remove(self, removed: RemovedPeriods) -> None:
-        """Remove the periods up to the last of those removed."""
-        query = "UPDATE localparity_monitors SET removed = ? WHERE monitor = ?"
-        self._run(query, removed.to_bytes(), self._monitor)
-        self._select("DELETE FROM localparity_periods WHERE monitor = ? AND period <= ?", removed.last)
-
-    def _put(self, table: str, key: dict[str, Any], values: dict[str, Any]) -> None:
-        """Write a row of this monitor in the place of the one that has its key."""
-        row = {"monitor": self._monitor, **key, **values}
-        query = f"INSERT INTO localparity_{table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
-        changed = ", ".join(f"{name} = excluded.{name}" for name in values)
-        self._run(
-            f"{query} ON CONFLICT ({', '.join(['monitor', *key])}) DO UPDATE SET {changed}", *row.values()
+    def recall(self, kind: str, since: str = "") -> dict[str, bytes]:
+        """What is remembered of a kind under each name, from one name on; what is damaged is left out."""
+        query = (
+            "SELECT name, stamp, payload FROM localparity_rows WHERE monitor = ? AND kind = ? AND name >= ?"
         )
+        rows = self._select(query, kind, since)
+        return {
+            name: bytes(payload)
+            for name, stamp, payload in rows
+            if stamp == _stamp_of(kind, name, bytes(payload))
+        }
+
+    def remember(self, kind: str, payloads: Mapping[str, bytes]) -> None:
+        """Keep something of a kind under each name; nothing is lost but time if it cannot be kept."""
+        with suppress(OSError), nullcontext() if self._execute else self.writing():
+            self._put(kind, payloads)
+
+    def find(self, column: Literal["id", "digest"], value: str) -> str | None:
+        """The id of the batch with an id or with a digest; those of removed periods are known, too."""
+        answers: set[str | None] = {
+            self._select(
+                f"SELECT min(id) FROM localparity_batches {index} WHERE monitor = ? AND {column} = ?", value
+            )[0][0]
+            for index in self._database.lookups[column]
+        }
+        if len(answers) > 1:
+            raise InputError("is damaged: its indexes of the batches do not agree", self.name)
+        return answers.pop()
+
+    def add(self, batch_id: str, digest: str, period: str, stored: StoredPeriod) -> None:
+        """Replace the period of a batch by what it is with the batch."""
+        self._run(
+            "INSERT INTO localparity_batches (monitor, id, digest) VALUES (?, ?, ?)",
+            self._monitor,
+            batch_id,
+            digest,
+        )
+        self._replace({period: stored}, look=stored.look)
+
+    def remove(self, names: Sequence[str], everyone: StoredPeriod, removed: RemovedPeriods) -> None:
+        """Remove some periods and what is remembered of them; `everyone` takes their place."""
+        self._replace({REMOVED: everyone, **dict.fromkeys(names)}, removed=removed)
+        query = "DELETE FROM localparity_rows WHERE monitor = ? AND name > '' AND name <= ?"
+        self._select(query, names[-1])
+
+    def keep_state(self, state: MonitorState) -> None:
+        """Replace the state."""
+        self._put("state", {"": state.to_bytes()})
+
+    def _replace(self, periods: Mapping[str, StoredPeriod | None], **changes: Any) -> None:
+        """Put some periods in the place of what they were, or nothing, and change the state with them."""
+        state = self.state()
+        assert state is not None
+        total = state.total
+        query = "SELECT stamp FROM localparity_rows WHERE monitor = ? AND kind = 'period' AND name = ?"
+        for name, stored in periods.items():
+            total -= sum(mark_of(name, stamp) for (stamp,) in self._select(query, name))
+            if stored is not None:
+                payload = stored.to_bytes()
+                self._put("period", {name: payload})
+                total += mark_of(name, _stamp_of("period", name, payload))
+        self.keep_state(replace(state, total=total % 2**256, **changes))
+
+    def _put(self, kind: str, payloads: Mapping[str, bytes]) -> None:
+        """Write rows in the place of those that have their names."""
+        names = list(payloads)
+        for start in range(0, len(names), _AT_ONCE):
+            some = names[start : start + _AT_ONCE]
+            rows = [
+                (self._monitor, kind, name, _stamp_of(kind, name, payloads[name]), payloads[name])
+                for name in some
+            ]
+            self._run(
+                "INSERT INTO localparity_rows (monitor, kind, name, stamp, payload) VALUES "
+                f"{', '.join(['(?, ?, ?, ?, ?)'] * len(rows))} ON CONFLICT (monitor, kind, name) "
+                "DO UPDATE SET stamp = excluded.stamp, payload = excluded.payload",
+                *(value for row in rows for value in row),
+            )
+
+    def _checked(self, kind: str, name: str, stamp: str, payload: Any) -> bytes:
+        """The payload of a row that is as it was written."""
+        if _stamp_of(kind, name, bytes(payload)) != stamp:
+            what = self._title(name) if kind == "period" else self.name
+            raise InputError("is damaged: its bytes do not match its checksum", what)
+        return bytes(payload)
+
+    def _title(self, period: str) -> str:
+        return f"period {period} in {self.name}" if period else f"the removed periods in {self.name}"
 
     def _select(self, query: str, *values: Any) -> list[Any]:
         """The rows of a query that asks for this monitor first."""
@@ -813,4 +498,9 @@ class SqlStore:
         if self._execute is not None:
             return self._execute(query, *values)
         with self._database.transaction() as execute:
-            return execute(query, *values) if self._database.has_tables(execute) else []
+            return [] if execute is None else execute(query, *values)
+
+
+def _stamp_of(kind: str, name: str, payload: bytes) -> str:
+    """The checksum of a row."""
+    return sha256_of(f"{kind} {name}\n".encode() + payload)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -20,8 +20,8 @@ from localparity.counts._comparison import require_labels
 from localparity.counts._score_counts import on_cells
 from localparity.engines._torch import counting_of, from_torch
 from localparity.engines._torch_cells import (
-    Grid,
-    TensorRows,
+    CellPlaces,
+    DeviceRows,
     as_flat_scores,
     as_groups,
     as_labels,
@@ -30,36 +30,26 @@ from localparity.engines._torch_cells import (
 )
 from localparity.metrics import Interval, mcdp_bounds
 
-# Tensors of all processes, gathered within a stated time.
-
-
 if TYPE_CHECKING:
     import torch
+    from torch import Tensor
+    from torchmetrics import Metric
 else:
     torch = require("torch", extra="train")
+    Metric = require("torchmetrics", extra="train").Metric
 
-_GATHERED_DTYPES = (torch.float16, torch.float32, torch.float64, torch.int32, torch.int64)
+_DTYPES = (torch.float64, torch.float32, torch.float16)
+"""The dtypes of scores, from the finest to the coarsest."""
+_GATHERED_DTYPES = (*_DTYPES, torch.int32, torch.int64)
 
 
 def gather_all(values: torch.Tensor, group: Any = None, *, timeout: int) -> list[torch.Tensor]:
-    """Gather the vectors of all processes.
+    """Gather the vectors of all processes within so many seconds.
 
-    Parameters
-    ----------
-    values : torch.Tensor
-        This process's vector; others may be longer, and where it is empty its dtype is that of the others.
-    group : torch.distributed.ProcessGroup, optional
-        The processes; all by default.
-    timeout : int
-        The number of seconds after which a process that does not take part is an error.
-
-    Returns
-    -------
-    list of torch.Tensor
-        The vector of each process.
+    They may differ in length, and an empty one may be of another dtype than the others.
     """
     head = torch.tensor([values.numel(), _GATHERED_DTYPES.index(values.dtype)], device=values.device)
-    heads = [each.tolist() for each in _all_gather(head, group, timeout)]
+    heads = [part.tolist() for part in _all_gather(head, group, timeout)]
     dtype = next((_GATHERED_DTYPES[code] for size, code in heads if size), values.dtype)
     padded = torch.zeros(max(size for size, _ in heads), dtype=dtype, device=values.device)
     padded[: values.numel()] = values
@@ -80,18 +70,6 @@ def _all_gather(values: torch.Tensor, group: Any, timeout: int) -> list[torch.Te
             "sync on every process and then compute on one; sync_on_compute=False leaves the others out"
         ) from error
     return gathered
-
-
-if TYPE_CHECKING:
-    import torch
-    from torch import Tensor
-    from torchmetrics import Metric
-else:
-    torch = require("torch", extra="train")
-    Metric = require("torchmetrics", extra="train").Metric
-
-_DTYPES = (torch.float64, torch.float32, torch.float16)
-"""The dtypes of scores, from the finest to the coarsest."""
 
 
 class LocalDisparity(Metric):
@@ -194,7 +172,7 @@ class LocalDisparity(Metric):
             self._codes.append(codes)
             return
         counting = counting_of(torch, scores)
-        counted = counting.count_places(torch, TensorRows(scores, codes), self._grid(self.level))
+        counted = counting.count_places(torch, DeviceRows(scores, codes), self._grid(self.level))
         self._cells = self._cells.to(scores.device) + counted.rows.flatten()
         self._coarsest = self._coarsest.to(scores.device).clamp_min(_DTYPES.index(scores.dtype))
 
@@ -212,31 +190,20 @@ class LocalDisparity(Metric):
         with self.sync_context(should_sync=self._to_sync):
             return self._counts_of_scores() if self.level is None else self._counts_of_cells(self.level)
 
-    def sync(
-        self,
-        dist_sync_fn: Callable[..., Any] | None = None,
-        process_group: Any = None,
-        should_sync: bool = True,
-        distributed_available: Callable[..., Any] | None = None,
-    ) -> None:
+    def sync(self, *arguments: Any, **options: Any) -> None:
         """Take in the states of all processes, until `unsync` or `reset`; every process has to call it.
 
         Afterwards any of the processes can ask for results, alone too.
 
         Parameters
         ----------
-        dist_sync_fn : callable, optional
-            What gathers a tensor; by default a function that waits for `timeout` seconds at most.
-        process_group : torch.distributed.ProcessGroup, optional
-            The processes; all by default.
-        should_sync : bool
-            Whether to do anything.
-        distributed_available : callable, optional
-            Returns whether there are several processes.
+        *arguments, **options
+            As in `torchmetrics.Metric.sync`; by default no process waits for longer than `timeout` seconds.
         """
         if not self._is_synced:
-            gather = dist_sync_fn or partial(gather_all, timeout=self.timeout)
-            super().sync(gather, process_group, should_sync, distributed_available)
+            if not arguments and options.get("dist_sync_fn") is None:
+                options["dist_sync_fn"] = partial(gather_all, timeout=self.timeout)
+            super().sync(*arguments, **options)
 
     def unsync(self, should_unsync: bool = True) -> None:
         """Bring back the states of this process, if `sync` has replaced them.
@@ -250,19 +217,12 @@ class LocalDisparity(Metric):
             super().unsync(should_unsync)
 
     @contextmanager
-    def sync_context(
-        self,
-        dist_sync_fn: Callable[..., Any] | None = None,
-        process_group: Any = None,
-        should_sync: bool = True,
-        should_unsync: bool = True,
-        distributed_available: Callable[..., Any] | None = None,
-    ) -> Iterator[None]:
+    def sync_context(self, *arguments: Any, should_unsync: bool = True, **options: Any) -> Iterator[None]:
         """Have the states of all processes inside a block; after `sync`, also beyond it.
 
         Parameters
         ----------
-        dist_sync_fn, process_group, should_sync, distributed_available
+        *arguments, **options
             As in `sync`.
         should_unsync : bool
             Whether the states are this process's again after the block.
@@ -272,14 +232,14 @@ class LocalDisparity(Metric):
         context manager
         """
         stays = self._is_synced or not should_unsync
-        self.sync(dist_sync_fn, process_group, should_sync, distributed_available)
+        self.sync(*arguments, **options)
         try:
             yield
         finally:
             self.unsync(not stays)
 
-    def _grid(self, level: int) -> Grid:
-        return Grid(self.score_range, self.n_groups * self._n_labels, level)
+    def _grid(self, level: int) -> CellPlaces:
+        return CellPlaces(self.score_range, self.n_groups * self._n_labels, level)
 
     def _counts_of_scores(self) -> ScoreCounts:
         scores, codes = _joined(self._scores), _joined(self._codes)

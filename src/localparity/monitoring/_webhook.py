@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from localparity._io._files import sha256_of
-from localparity.monitoring._results import PeriodResult, alarm_sentence
+from localparity._validation import InputError
+from localparity.monitoring._watch import PeriodResult, Watch, alarm_sentence
 
 if TYPE_CHECKING:
     from localparity.monitoring._monitor import Monitor
 
-_NOTE, _MOST_TOLD = "told.json", 1000
+_TOLD = "told"
 _SECONDS = 10.0
 
 
@@ -33,12 +35,11 @@ class Webhook:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(
-                f"webhook must be a URL such as https://host/path, got {parts.scheme!r} as its scheme"
-            )
+            reason = f"must be a URL such as https://host/path, got {parts.scheme!r} as its scheme"
+            raise InputError(reason, "webhook")
         self._url, self.host = url, parts.hostname
 
-    def tell(self, monitor: Monitor, newest: PeriodResult, asked: dict[str, Any]) -> bool:
+    def tell(self, monitor: Monitor, newest: PeriodResult, watch: Watch) -> bool:
         """Post the alarm of a period, unless it was posted before; an OSError if that fails.
 
         No other process appends meanwhile, so that an alarm that two of them find is posted once.
@@ -46,15 +47,15 @@ class Webhook:
         alarm = newest.alarm
         assert alarm is not None
         assert alarm.interval is not None
-        store, about = monitor.store, [newest.period, asked, sha256_of(self._url.encode())]
-        key = sha256_of(json.dumps(about).encode())
-        with store.writing():
-            told = json.loads(store.recall(_NOTE) or b"[]")
-            if key in told:
+        assert watch.max_mcdp is not None
+        asked = json.dumps([asdict(watch), sha256_of(self._url.encode())])
+        name = f"{newest.period} {sha256_of(asked.encode())}"
+        with monitor.store.writing():
+            if name in monitor.store.recall(_TOLD, name):
                 return False
             self._post(
                 {
-                    "text": f"{monitor.name}: {alarm_sentence(alarm, monitor.every, asked['max_mcdp'])}",
+                    "text": f"{monitor.name}: {alarm_sentence(alarm, monitor.every, watch.max_mcdp)}",
                     "monitor": monitor.name,
                     "period": newest.period,
                     "start": alarm.start,
@@ -65,10 +66,10 @@ class Webhook:
                     "low": alarm.interval.low,
                     "high": alarm.interval.high,
                     "approximate": alarm.approximate,
-                    **asked,
+                    **asdict(watch),
                 }
             )
-            store.remember(_NOTE, json.dumps([*told, key][-_MOST_TOLD:]).encode())
+            monitor.store.remember(_TOLD, {name: b""})
         return True
 
     def _post(self, message: dict[str, Any]) -> None:

@@ -1,23 +1,7 @@
-"""The reproduction of the paper: its data, grids, a store of runs, tables and figures."""
+"""The reproduction of the paper: its runs, and the store that tables and figures are made from."""
 
-from localparity.paper._data import Split, paper_preprocessor, paper_split
-from localparity.paper._images import load_celeba, load_utkface
 from localparity.paper._runner import run_missing
 from localparity.paper._runs import Run, grid
-from localparity.paper._store import DamagedRunWarning, OutdatedRunWarning, PartScores, Record, Store
+from localparity.paper._store import Store
 
-__all__ = [
-    "DamagedRunWarning",
-    "OutdatedRunWarning",
-    "PartScores",
-    "Record",
-    "Run",
-    "Split",
-    "Store",
-    "grid",
-    "load_celeba",
-    "load_utkface",
-    "paper_preprocessor",
-    "paper_split",
-    "run_missing",
-]
+__all__ = ["Run", "Store", "grid", "run_missing"]

@@ -1,22 +1,34 @@
-"""The data sets of the experiments: how each is found, read and split."""
+"""The data sets of the experiments: how each is found, read, split and encoded."""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
-from collections.abc import Callable
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._io._files import reading
 from localparity._types import ArrayLike, IntArray, Seed
-from localparity._validation import InputError, as_probability, as_rng, as_vector
+from localparity._validation import (
+    InputError,
+    as_count,
+    as_probability,
+    as_rng,
+    as_vector,
+    require,
+    unknown_name,
+)
 from localparity.datasets import fetch_adult, fetch_bank
 from localparity.datasets._fetch import cache_folder
-from localparity.paper._images import load_celeba, load_utkface
 
 if TYPE_CHECKING:
     from localparity.models._encoding import TableEncoder
@@ -26,24 +38,7 @@ if TYPE_CHECKING:
 
 
 class Split(NamedTuple):
-    """The row numbers of the three parts.
-
-    Parameters
-    ----------
-    train : ndarray of int
-        The rows to train on.
-    validation : ndarray of int
-        The rows to choose a strength on.
-    test : ndarray of int
-        The rows to report on.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> split = lp.paper.paper_split([0, 1] * 50)
-    >>> split.train.size, split.validation.size, split.test.size
-    (40, 30, 30)
-    """
+    """The row numbers of the parts to train on, to choose a strength on, and to report on."""
 
     train: IntArray
     validation: IntArray
@@ -53,26 +48,11 @@ class Split(NamedTuple):
 def paper_split(y: ArrayLike, random_state: Seed = 0, *, train: float = 0.4) -> Split:
     """Split rows as the paper splits a table: 40% to train on, 30% for validation, 30% for the test.
 
-    For images the paper takes 80%, 10% and 10%.
-
-    Parameters
-    ----------
-    y : array-like of shape (n_samples,)
-        The target, on which both cuts are stratified.
-    random_state : int, Generator or None, default=0
-        The run's seed.
-    train : float, default=0.4
-        The share to train on; the rest is halved.
-
-    Returns
-    -------
-    Split
-        The row numbers of `train`, `validation` and `test`.
+    Both cuts are stratified on `y`. `train` is the share to train on, 0.8 for images; the rest is halved.
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> parts = lp.paper.paper_split([0, 1] * 50, random_state=0)
+    >>> parts = paper_split([0, 1] * 50, random_state=0)
     >>> len(parts.train), len(parts.validation), len(parts.test)
     (40, 30, 30)
     """
@@ -89,25 +69,13 @@ def paper_split(y: ArrayLike, random_state: Seed = 0, *, train: float = 0.4) -> 
 
 
 def paper_preprocessor() -> TableEncoder:
-    """Return the paper's preprocessing of a table, to fit on the training part.
-
-    Text columns are one-hot encoded and not scaled; numbers are standardised.
-
-    Returns
-    -------
-    TableEncoder
-        A scikit-learn transformer.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> census = lp.datasets.make_census(200, random_state=0)
-    >>> lp.paper.paper_preprocessor().fit_transform(census.data).shape
-    (200, 7)
-    """
+    """Return the paper's preprocessing of a table: text is one-hot encoded, numbers are standardised."""
     from localparity.models._encoding import TableEncoder
 
     return TableEncoder()
+
+
+# What the experiments train on.
 
 
 @dataclass(frozen=True)
@@ -169,18 +137,17 @@ def _celeba(target: str) -> Callable[[], Samples]:
     return load
 
 
-def _find(title: str, places: tuple[str, ...], what: str) -> Path:
-    """The first of the places that exists, in LOCALPARITY_DATA or the cache."""
-    named = os.environ.get("LOCALPARITY_DATA")
-    folders = [Path(named)] if named else []
-    folders.append(cache_folder())
+def _find(title: str, paths: tuple[str, ...], what: str) -> Path:
+    """The first of the paths that exists, in LOCALPARITY_DATA or the cache."""
+    local = os.environ.get("LOCALPARITY_DATA")
+    folders = [*([Path(local)] if local else []), cache_folder()]
     for folder in folders:
-        for place in places:
-            if (folder / place).exists():
-                return folder / place
+        for path in paths:
+            if (folder / path).exists():
+                return folder / path
     raise InputError(
-        f"was not found: get {what}, and put it at {folders[0] / places[0]}, or set LOCALPARITY_DATA "
-        f"to another folder (looked for {', '.join(places)} in {', '.join(map(str, folders))})",
+        f"was not found: get {what}, and put it at {folders[0] / paths[0]}, or set LOCALPARITY_DATA "
+        f"to another folder (looked for {', '.join(paths)} in {', '.join(map(str, folders))})",
         title,
     )
 
@@ -198,3 +165,150 @@ DATA_SETS: dict[str, DataSet] = {
 def load_samples(dataset: str) -> Samples:
     """One of `DATA_SETS`, read once per process."""
     return DATA_SETS[dataset].load()
+
+
+# Faces: UTKFace and CelebA, from files that the user has.
+
+
+_GENDERS = ("Male", "Female")
+_SIDE = 48
+
+
+def load_utkface(source: Any, *, size: int = _SIDE) -> Any:
+    """Load faces with age and gender from the folder, or the zip archive, of the UTKFace files.
+
+    Images named ``age_gender_race_date...`` are scaled to a side of `size` pixels, others are skipped. The
+    bunch has `images` (uint8, shape (n_samples, size, size, 3)), `age`, `sensitive_features` (Male or Female)
+    and `names`.
+    """
+    from sklearn.utils import Bunch
+
+    size = as_count(size, "size")
+    images, ages, genders, names = [], [], [], []
+    for name, content in _image_files(Path(source)):
+        parts = PurePosixPath(name).name.split("_")
+        if len(parts) < 4 or not parts[0].isdigit() or parts[1] not in {"0", "1"}:
+            continue
+        images.append(_decode(content, name, size))
+        ages.append(int(parts[0]))
+        genders.append(_GENDERS[int(parts[1])])
+        names.append(name)
+    if not images:
+        raise InputError("has no image named age_gender_race_date", file=source)
+    return Bunch(
+        images=np.stack(images),
+        age=np.asarray(ages, dtype=np.int64),
+        sensitive_features=np.asarray(genders),
+        names=names,
+    )
+
+
+def load_celeba(source: Any, *, target: str = "Attractive", group: str = "Male", size: int = _SIDE) -> Any:
+    """Load CelebA's faces with one attribute as the target and another as the group.
+
+    `source` is the folder of the official layout (``img_align_celeba/`` and ``list_attr_celeba.txt``), whose
+    images are scaled to a side of `size` pixels; or the CSV file of the FFB benchmark, with a column
+    ``pixels`` of an image's numbers and a column for each attribute. The bunch has `images` (uint8, shape
+    (n_samples, size, size, 3)), `target` and `sensitive_features` (0 or 1) and `names`.
+    """
+    from sklearn.utils import Bunch
+
+    path = Path(source)
+    size = as_count(size, "size")
+    if path.is_dir():
+        names, attributes = _read_attributes(path / "list_attr_celeba.txt", (target, group))
+        images = np.stack([_decode(_read(path / "img_align_celeba" / name), name, size) for name in names])
+    else:
+        names, images, attributes = _read_pixels(path, (target, group))
+    return Bunch(images=images, target=attributes[target], sensitive_features=attributes[group], names=names)
+
+
+def _image_files(source: Path) -> Iterator[tuple[str, bytes]]:
+    """The names and bytes of the images in a folder or an archive, in the order of their names."""
+    endings = (".jpg", ".jpeg", ".png")
+    if source.is_dir():
+        for path in sorted(source.rglob("*")):
+            if path.name.lower().endswith(endings):
+                yield path.relative_to(source).as_posix(), path.read_bytes()
+        return
+    try:
+        with zipfile.ZipFile(source) as archive:
+            for name in sorted(archive.namelist()):
+                if name.lower().endswith(endings):
+                    yield name, archive.read(name)
+    except (OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+        raise InputError(f"cannot be read as a folder or a zip archive: {error}", file=source) from error
+
+
+def _decode(content: bytes, name: str, size: int) -> NDArray[np.uint8]:
+    image_module = require("PIL.Image", extra="images")
+    try:
+        with image_module.open(io.BytesIO(content)) as image:
+            colours = image.convert("RGB")
+            scaled = colours if colours.size == (size, size) else colours.resize((size, size))
+            return np.asarray(scaled, dtype=np.uint8)
+    except (OSError, SyntaxError, ValueError, image_module.DecompressionBombError) as error:
+        raise ValueError(f"the image {name} cannot be read: {error}") from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
+    except ValueError as error:
+        raise InputError(f"cannot be read: {error}", file=path) from error
+
+
+def _read_attributes(path: Path, wanted: Sequence[str]) -> tuple[list[str], dict[str, NDArray[np.int64]]]:
+    """The official list: a count, a line of attributes, then a line of 1 and -1 for each image."""
+    with reading(str(path)):
+        _, header, *lines = _read(path).decode("ascii").splitlines()
+    columns = header.split()
+    rows = [line.split() for line in lines if line.strip()]
+    if not rows:
+        raise ValueError(f"{path} lists no image")
+    for number, row in enumerate(rows, start=3):
+        if len(row) != len(columns) + 1:
+            raise InputError(
+                f"must have {len(columns) + 1} values in line {number}, got {len(row)}", file=path
+            )
+    indices = [_index(name, columns, path) + 1 for name in wanted]
+    values = {
+        name: np.asarray([row[index] == "1" for row in rows], dtype=np.int64)
+        for name, index in zip(wanted, indices, strict=True)
+    }
+    return [row[0] for row in rows], values
+
+
+def _read_pixels(
+    path: Path, wanted: Sequence[str]
+) -> tuple[list[str], NDArray[np.uint8], dict[str, NDArray[np.int64]]]:
+    """The CSV of the FFB benchmark: an image's numbers, row by row and channel last, in one column."""
+    with reading(str(path), csv.Error):
+        header, *rows = csv.reader(io.StringIO(_read(path).decode("utf-8")))
+        pixels = _index("pixels", header, path)
+        indices = [_index(name, header, path) for name in wanted]
+        images = [_square(row[pixels], path, number) for number, row in enumerate(rows, start=2)]
+        values = {
+            name: np.asarray([float(row[index]) > 0.0 for row in rows], dtype=np.int64)
+            for name, index in zip(wanted, indices, strict=True)
+        }
+        return [str(number) for number in range(len(rows))], np.stack(images), values
+
+
+def _square(text: str, path: Path, line: int) -> NDArray[np.uint8]:
+    numbers = np.asarray(text.replace(",", " ").split(), dtype=np.float64)
+    side = round((numbers.size / 3) ** 0.5)
+    if side == 0 or side * side * 3 != numbers.size:
+        raise InputError(f"must have side x side x 3 numbers in line {line}, got {numbers.size}", file=path)
+    if not ((numbers >= 0.0) & (numbers <= 255.0)).all():
+        extremes = f"{numbers.min():g} to {numbers.max():g}"
+        raise InputError(f"must have pixels from 0 to 255 in line {line}, got {extremes}", file=path)
+    return numbers.astype(np.uint8).reshape(side, side, 3)
+
+
+def _index(name: str, columns: Sequence[str], path: Path) -> int:
+    if name not in columns:
+        raise unknown_name(f"column in {path} named", name, columns)
+    return list(columns).index(name)

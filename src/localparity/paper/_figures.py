@@ -18,16 +18,17 @@ from localparity.metrics import abcc, delta_dp, gap_curve, mcdp, mcdp_profile
 from localparity.paper._data import DATA_SETS
 from localparity.paper._runs import TITLES, Run
 from localparity.paper._selection import (
-    Selection,
+    MethodRuns,
     by_data_set,
     by_grid,
     by_strength,
     by_variant,
+    choose_runs,
     records_of,
-    select,
 )
 from localparity.paper._store import PartScores, Record, Store
 from localparity.paper._tables import METRIC_TITLES, published
+from localparity.predictions import Predictions
 from localparity.report import GroupCdfDisplay
 from localparity.report.displays._base import COLOURS, QUIET, thin_steps
 from localparity.uncertainty import noise_floor
@@ -70,13 +71,13 @@ def legend_below(
     figure: Any, axes: Sequence[Any], *, last: Sequence[str] = (FRONTIER_TITLE, PUBLISHED_TITLE, FLOOR_TITLE)
 ) -> None:
     """One legend for several axes, below them: each name once, some of them last."""
-    found: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
-    names = sorted(found, key=lambda name: name in last)
+            handles.setdefault(label, handle)
+    names = sorted(handles, key=lambda name: name in last)
     figure.legend(
-        [found[name] for name in names],
+        [handles[name] for name in names],
         names,
         loc="outside lower center",
         ncols=_columns_that_fit(names, 72.0 * figure.get_figwidth()),
@@ -91,7 +92,7 @@ def _columns_that_fit(names: Sequence[str], points: float) -> int:
     """The most columns of a legend that fit into a width; matplotlib fills them one after the other."""
     for columns in range(len(names), 1, -1):
         length, longer = divmod(len(names), columns)
-        ends = [length * (place + 1) + min(place + 1, longer) for place in range(columns)]
+        ends = [length * end + min(end, longer) for end in range(1, columns + 1)]
         parts = [names[start:end] for start, end in zip([0, *ends], ends, strict=False)]
         if sum(42.0 + 5.0 * max(map(len, part)) for part in parts) <= points:
             rows = -(-len(names) // columns)
@@ -115,7 +116,7 @@ def finish(ax: Any, title: str = "") -> None:
         ax.set_title(title, fontsize="medium")
 
 
-def note(ax: Any, text: str, *, x: float = 0.97, y: float = 0.05) -> None:
+def corner_text(ax: Any, text: str, *, x: float = 0.97, y: float = 0.05) -> None:
     """Numbers in a corner of the axes."""
     ax.text(
         x,
@@ -154,15 +155,15 @@ def save(figure: Any, out: Path, name: str, *, kinds: Sequence[str] = FORMATS) -
 
 def draw_cdfs(ax: Any, part: PartScores, title: str = "") -> None:
     """Two groups' cumulative distributions, the gap, and the difference of means, ABCC and MCDP(0)."""
-    compared: dict[str, Any] = {"y_score": part.score, "sensitive_features": part.group}
-    GroupCdfDisplay.from_predictions(None, ax=ax, **compared)
+    rows = Predictions.from_arrays(None, part.score, sensitive_features=part.group)
+    GroupCdfDisplay.from_predictions(rows, ax=ax)
     ax.get_legend().remove()
     numbers = {
-        "means differ": delta_dp(None, **compared),
-        "ABCC": abcc(None, **compared),
-        "MCDP(0)": mcdp(None, **compared),
+        "means differ": delta_dp(rows),
+        "ABCC": abcc(rows),
+        "MCDP(0)": mcdp(rows),
     }
-    note(ax, "\n".join(f"{name} {value:.2%}" for name, value in numbers.items()))
+    corner_text(ax, "\n".join(f"{name} {value:.2%}" for name, value in numbers.items()))
     finish(ax, title)
 
 
@@ -183,15 +184,15 @@ def read_frontier(path: Path) -> dict[str, FloatArray]:
 
     A row has MCDP(0) and AP on the test parts at a bound, means over the seeds; the lowest MCDP(0) is first.
     """
-    found: dict[str, dict[str, list[list[float]]]] = defaultdict(lambda: defaultdict(list))
+    points: dict[str, dict[str, list[list[float]]]] = defaultdict(lambda: defaultdict(list))
     with path.open(encoding="utf-8", newline="") as stream, reading(str(path)):
         for row in csv.DictReader(stream):
             if row["method"] == FRONTIER_TITLE:
                 values = [float(row["test_mcdp0"]) / 100.0, float(row["test_ap"]) / 100.0]
-                found[row["data"]][row["setting"]].append(values)
+                points[row["data"]][row["setting"]].append(values)
     return {
         dataset: np.array(sorted(np.mean(values, axis=0).tolist() for values in settings.values()))
-        for dataset, settings in found.items()
+        for dataset, settings in points.items()
     }
 
 
@@ -209,7 +210,7 @@ PROFILE_EPSILONS = np.linspace(0.0, 0.15, 61)
 def draw_profiles(
     ax: Any,
     store: Store,
-    selections: Sequence[Selection],
+    selections: Sequence[MethodRuns],
     *,
     floor: tuple[FloatArray, FloatArray] | None = None,
     title: str = "",
@@ -275,16 +276,16 @@ def draw_trade_off(
         method, strengths = own[0].run.method, by_strength(own)
         look = look_of(method, forms.get(method, 0))
         forms[method] = forms.get(method, 0) + 1
-        kept = {
+        drawn = {
             strength: runs
             for strength, runs in strengths.items()
             if _mean_and_deviation(runs, "test_ap")[0] >= _COLLAPSED * highest
         }
-        if len(kept) < len(strengths):
-            left_out.append(f"{variant}: {len(strengths) - len(kept)} below")
-        draw_strengths(ax, kept, metric, variant, look)
+        if len(drawn) < len(strengths):
+            left_out.append(f"{variant}: {len(strengths) - len(drawn)} below")
+        draw_strengths(ax, drawn, metric, variant, look)
     if left_out:
-        note(ax, "\n".join(left_out), x=0.03)
+        corner_text(ax, "\n".join(left_out), x=0.03)
     _finish(ax, metric, floor, title)
 
 
@@ -298,11 +299,11 @@ def draw_temperatures(
 ) -> None:
     """The trade-off of one method at several temperatures, as `draw_trade_off` draws it."""
     colours = ordered_colours(len(records))
-    for place, (temperature, own) in enumerate(sorted(records.items())):
+    for index, (temperature, own) in enumerate(sorted(records.items())):
         look = {
             **look_of("diffmcdp"),
-            "color": colours[place],
-            "marker": "osD^vP"[place % 6],
+            "color": colours[index],
+            "marker": "osD^vP"[index % 6],
             "lw": 1.3,
             "ms": 5.0,
         }
@@ -340,7 +341,7 @@ def draw_strengths(
 def ordered_colours(count: int) -> list[Any]:
     """Colours from pale to dark for values that have an order."""
     ramp = require("matplotlib", extra="report").colormaps["viridis_r"]
-    return [ramp(0.15 + 0.75 * place / max(1, count - 1)) for place in range(count)]
+    return [ramp(0.15 + 0.75 * index / max(1, count - 1)) for index in range(count)]
 
 
 def _mean_and_deviation(records: Sequence[Record], name: str) -> tuple[float, float]:
@@ -370,9 +371,9 @@ def draw_windows(
     ax: Any, part: PartScores, epsilons: Sequence[float] = WINDOW_EPSILONS, title: str = ""
 ) -> None:
     """The absolute gap at every threshold, and for each epsilon the window that carries MCDP(epsilon)."""
-    curve = gap_curve(None, part.score, sensitive_features=part.group)
-    kept = thin_steps(curve.knots, np.abs(curve.gap))
-    thresholds = np.union1d(curve.knots[kept], [0.0, 1.0])
+    curve = gap_curve(Predictions.from_arrays(None, part.score, sensitive_features=part.group))
+    drawn = thin_steps(curve.knots, np.abs(curve.gap))
+    thresholds = np.union1d(curve.knots[drawn], [0.0, 1.0])
     ax.step(thresholds, np.abs(curve(thresholds)), where="post", color="black", lw=1.1, zorder=3)
     for epsilon, colour in zip(epsilons, COLOURS[1:], strict=False):
         window = curve.worst_window(epsilon)
@@ -418,8 +419,8 @@ class _Drawing:
         self.store, self.records, self.out, self.frontier = store, records, out, frontier
         self.written: list[Path] = []
         self.floors: dict[tuple[str, str, float], float] = {}
-        self.selections = select(records)
-        self.grids = dict(by_grid(records))
+        self.selections = choose_runs(records)
+        self.grids = by_grid(records)
 
     def of_preset(self, preset: str) -> None:
         """The figures of a preset's runs."""
@@ -431,7 +432,7 @@ class _Drawing:
         self.temperatures(preset)
         self.methods_side_by_side(chosen, preset)
 
-    def cdf_pairs(self, chosen: dict[str, list[Selection]], preset: str) -> None:
+    def cdf_pairs(self, chosen: dict[str, list[MethodRuns]], preset: str) -> None:
         """Figure 1: small delta-DP and large ABCC; large and small local disparity."""
         pair = [self._scores(chosen.get("adult", []), method) for method in ("fairmixup", "diffmcdp")]
         if None in pair:
@@ -443,7 +444,7 @@ class _Drawing:
         legend_below(figure, [left, middle, right])
         self._save(figure, f"figure-1-{preset}")
 
-    def windows(self, chosen: dict[str, list[Selection]], preset: str) -> None:
+    def windows(self, chosen: dict[str, list[MethodRuns]], preset: str) -> None:
         """Figure 2: the windows of several epsilons on one gap curve."""
         part = self._scores(chosen.get("bank", []), "fairmixup")
         if part is not None:
@@ -469,7 +470,7 @@ class _Drawing:
             legend_below(figure, axes)
             self._save(figure, f"ap-mcdp-epsilon-{dataset}-{preset}")
 
-    def profiles(self, chosen: dict[str, list[Selection]], preset: str) -> None:
+    def profiles(self, chosen: dict[str, list[MethodRuns]], preset: str) -> None:
         """Figure 4: MCDP over epsilon."""
         figure, (axes,) = panels(len(chosen))
         for ax, (dataset, selections) in zip(axes, chosen.items(), strict=True):
@@ -481,23 +482,23 @@ class _Drawing:
 
     def temperatures(self, preset: str) -> None:
         """Figure 6: the effect of the temperature, where it was run."""
-        found: dict[str, dict[float, list[Record]]] = {}
+        of_data: dict[str, dict[float, list[Record]]] = {}
         for record in self.records:
             run = record.run
             if run.method == "diffmcdp" and run.preset == preset and run.search is None:
-                of = found.setdefault(run.dataset, {})
-                of.setdefault(run.settings["temperature"], []).append(record)
-        found = {dataset: own for dataset, own in found.items() if len(own) > 1}
-        if not found:
+                own = of_data.setdefault(run.dataset, {})
+                own.setdefault(run.settings.temperature, []).append(record)
+        of_data = {dataset: own for dataset, own in of_data.items() if len(own) > 1}
+        if not of_data:
             return
-        figure, (axes,) = panels(len(found))
-        for ax, (dataset, own) in zip(axes, found.items(), strict=True):
+        figure, (axes,) = panels(len(of_data))
+        for ax, (dataset, own) in zip(axes, of_data.items(), strict=True):
             floor = self._floor(dataset, preset, 0.0)
             draw_temperatures(ax, own, "mcdp_0", floor=floor, title=DATA_SETS[dataset].title)
         legend_below(figure, axes)
         self._save(figure, f"figure-6-{preset}")
 
-    def methods_side_by_side(self, chosen: dict[str, list[Selection]], preset: str) -> None:
+    def methods_side_by_side(self, chosen: dict[str, list[MethodRuns]], preset: str) -> None:
         """Figure 7: group CDFs under ERM, DiffDP and DiffMCDP, on every data set that has them."""
         for dataset, selections in chosen.items():
             own = [self._scores(selections, method) for method in ("erm", "diffdp", "diffmcdp")]
@@ -516,7 +517,7 @@ class _Drawing:
         draw_published(ax, dataset, metric)
         draw_trade_off(ax, self.grids[dataset, preset], metric, floor=floor, title=title)
 
-    def _scores(self, selections: Iterable[Selection], method: str) -> Any:
+    def _scores(self, selections: Iterable[MethodRuns], method: str) -> Any:
         """The test scores of a method's selected run at its first seed, or None."""
         for selection in selections:
             if selection.method == method and selection.chosen:
@@ -528,14 +529,10 @@ class _Drawing:
         key = dataset, preset, epsilon
         if key not in self.floors:
             part = self.store.scores(self.grids[dataset, preset][0].run)
-            found = noise_floor(
-                part.group_sizes(),
-                epsilon,
-                scores=part.score.astype(np.float64) if epsilon else None,
-                n_resamples=_RESAMPLES,
-                random_state=0,
-            )
-            self.floors[key] = float(found)
+            scores = part.score.astype(np.float64) if epsilon else None
+            sizes = part.group_sizes()
+            floor = noise_floor(sizes, epsilon, scores=scores, n_resamples=_RESAMPLES, random_state=0)
+            self.floors[key] = float(floor)
         return self.floors[key]
 
     def _save(self, figure: Any, name: str) -> None:

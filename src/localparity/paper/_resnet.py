@@ -99,10 +99,10 @@ class _Trunk(nn.Sequential):
         self.add_module("bn1", nn.BatchNorm2d(64))
         self.add_module("relu", nn.ReLU())
         self.add_module("maxpool", nn.MaxPool2d(3, stride=2, padding=1))
-        for place, (inputs, outputs) in enumerate(((64, 64), (64, 128), (128, 256), (256, 512)), start=1):
-            stride = 1 if place == 1 else 2
+        for index, (inputs, outputs) in enumerate(((64, 64), (64, 128), (128, 256), (256, 512)), start=1):
+            stride = 1 if index == 1 else 2
             layer = nn.Sequential(_Block(inputs, outputs, stride), _Block(outputs, outputs, 1))
-            self.add_module(f"layer{place}", layer)
+            self.add_module(f"layer{index}", layer)
 
 
 def resnet18(weights: dict[str, Tensor] | None = None, *, augment: bool = False) -> Network:
@@ -131,5 +131,5 @@ def imagenet_weights() -> dict[str, Tensor] | None:
     path = Path(torch.hub.get_dir()) / "checkpoints" / _IMAGENET_FILE
     if not path.exists():
         return None
-    found: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
-    return found
+    weights: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
+    return weights

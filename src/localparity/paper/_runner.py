@@ -13,13 +13,13 @@ from localparity._validation import as_choice, as_count, require
 from localparity.paper._runs import Run
 from localparity.paper._store import Store
 
-BACKENDS = ("loky", "dask", "ray")
+BACKENDS = ("loky", "dask")
 
 # A worker of a cluster may have several threads, which share torch's random generator.
 _ONE_AT_A_TIME = threading.Lock()
 
 
-Progress = Callable[[Run, dict[str, float]], None]
+RunListener = Callable[[Run, dict[str, float]], None]
 
 
 def run_missing(
@@ -30,7 +30,7 @@ def run_missing(
     backend: str = "loky",
     device: str = "auto",
     stacked: bool = False,
-    progress: Progress | None = None,
+    progress: RunListener | None = None,
 ) -> int:
     """Train the runs that a store lacks and add them to it.
 
@@ -46,8 +46,8 @@ def run_missing(
     jobs : int, default=1
         The number of runs at a time; -1 for one per core.
     backend : str, default="loky"
-        Joblib's backend: "loky" (processes on this machine), or a cluster that sees the store's folder:
-        "dask" (at DASK_SCHEDULER_ADDRESS) or "ray" (at RAY_ADDRESS).
+        Joblib's backend: "loky" (processes on this machine) or "dask" (the cluster at DASK_SCHEDULER_ADDRESS,
+        which must see the store's folder, or one on this machine).
     device : str, default="auto"
         A torch device; "auto" takes a GPU if there is one.
     stacked : bool, default=False
@@ -75,7 +75,7 @@ def run_missing(
         as_count(jobs, "jobs")
     store.check_version()
     missing = store.missing(runs)
-    tasks = stack_runs(missing) if stacked else [[run] for run in missing]
+    tasks = as_tasks(missing, stacked)
     if not tasks:
         return 0
     with _cluster(backend, jobs), parallel_config(backend=backend, n_jobs=min(jobs, len(tasks))):
@@ -89,8 +89,10 @@ def run_missing(
     return len(missing)
 
 
-def stack_runs(runs: Iterable[Run]) -> list[list[Run]]:
-    """Group the runs that differ only in strength and seed."""
+def as_tasks(runs: Iterable[Run], stacked: bool) -> list[list[Run]]:
+    """Group the runs that train together: if stacked, those that differ only in strength and seed."""
+    if not stacked:
+        return [[run] for run in runs]
     stacks: dict[tuple[Any, ...], list[Run]] = {}
     for run in runs:
         alike = run.dataset, run.preset, run.method, run.search, run.temperature
@@ -111,17 +113,15 @@ def _run_task(folder: Any, runs: Sequence[Run], device: str) -> list[tuple[Run, 
 
 
 def _cluster(backend: str, jobs: int) -> AbstractContextManager[Any]:
-    """Connect to the cluster that its own environment variable names, or start one on this machine."""
-    if backend == "dask":
-        client = require("distributed", extra="dask").Client
-        address = os.environ.get("DASK_SCHEDULER_ADDRESS")
-        local = {
-            "n_workers": None if jobs == -1 else jobs,
-            "threads_per_worker": 1,
-            "dashboard_address": None,
-        }
-        joined: AbstractContextManager[Any] = client(address) if address else client(**local)
-        return joined
-    if backend == "ray":
-        require("ray.util.joblib", extra="ray").register_ray()
-    return nullcontext()
+    """Connect to the cluster that DASK_SCHEDULER_ADDRESS names, or start one on this machine."""
+    if backend != "dask":
+        return nullcontext()
+    client = require("distributed", extra="dask").Client
+    address = os.environ.get("DASK_SCHEDULER_ADDRESS")
+    workers = None if jobs == -1 else jobs
+    joined: AbstractContextManager[Any] = (
+        client(address)
+        if address
+        else client(n_workers=workers, threads_per_worker=1, dashboard_address=None)
+    )
+    return joined

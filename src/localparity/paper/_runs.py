@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from localparity._validation import as_choice, as_count, as_number, as_strength, as_temperature, unknown_name
+
+if TYPE_CHECKING:
+    from localparity.models.networks import TrainingSettings
 
 # The grids: the methods, their strengths on every data set, and each data set's own settings.
 
@@ -92,11 +95,32 @@ _STRENGTHS = {"paper": PAPER_STRENGTHS, "tuned": TUNED_STRENGTHS}
 PRESET_NAMES = tuple(_STRENGTHS)
 DATA_SET_NAMES = tuple(PAPER_STRENGTHS)
 
+
+class Changes(TypedDict, total=False):
+    """Fields of `TrainingSettings` that replace the preset's."""
+
+    hidden: tuple[int, ...]
+    dropout: float
+    steps: int
+    batch_size: int
+    learning_rate: float
+    temperature: float
+    search: str
+    memory: int
+    balanced: bool
+    precision: str
+    alignment: float
+    augment: bool
+    sharpness: float
+
+
 _ALL = "every method"
-_PAPER_TABLE: dict[str, dict[str, Any]] = {_ALL: {"search": "frozen"}}
-_IMAGE = {"precision": "bfloat16", "alignment": 0.002}
-_PAPER_IMAGE = {_ALL: {**_IMAGE, "batch_size": 128, "search": "probe", "temperature": 20.0}}
-_TUNED_IMAGE: dict[str, dict[str, Any]] = {
+_PAPER_TABLE: dict[str, Changes] = {_ALL: {"search": "frozen"}}
+_IMAGE: Changes = {"precision": "bfloat16", "alignment": 0.002}
+_PAPER_IMAGE: dict[str, Changes] = {
+    _ALL: {**_IMAGE, "batch_size": 128, "search": "probe", "temperature": 20.0}
+}
+_TUNED_IMAGE: dict[str, Changes] = {
     _ALL: {**_IMAGE, "batch_size": 256, "augment": True},
     "erm": {"balanced": False},
     "advdebias": {"balanced": False, "batch_size": 512},
@@ -106,11 +130,11 @@ _TUNED_IMAGE: dict[str, dict[str, Any]] = {
     "diffmcdp": {"search": "soft", "sharpness": 2.0, "temperature": 10.0, "batch_size": 512},
 }
 
-_WIDE = {"hidden": (1024, 512, 128), "dropout": 0.5}
+_WIDE: Changes = {"hidden": (1024, 512, 128), "dropout": 0.5}
 
 # These replace the preset's. In preset tuned they did best on validation parts (results/search.csv). The
 # published code freezes DiffMCDP's threshold on tables and probes on images, and aligns less on Bank.
-_SETTINGS: dict[str, dict[str, dict[str, dict[str, Any]]]] = {
+_SETTINGS: dict[str, dict[str, dict[str, Changes]]] = {
     "paper": {
         "adult": _PAPER_TABLE,
         "bank": {**_PAPER_TABLE, "dralign": {"alignment": 0.03}},
@@ -136,19 +160,13 @@ _SETTINGS: dict[str, dict[str, dict[str, dict[str, Any]]]] = {
 }
 
 
-def settings_of(preset: str, dataset: str, method: str) -> dict[str, Any]:
-    """The settings of a method on a data set that replace the preset's."""
-    own = _SETTINGS[preset][dataset]
-    return {**own.get(_ALL, {}), **own.get(method, {})}
-
-
 def strengths_of(preset: str, dataset: str, method: str) -> tuple[float, ...]:
     """The strengths of a method on a data set."""
-    check_names(dataset, method, preset)
+    _check_run(dataset, method, preset)
     return _STRENGTHS[preset][dataset][method]
 
 
-def check_names(dataset: str, method: str, preset: str) -> None:
+def _check_run(dataset: str, method: str, preset: str) -> None:
     """Raise unless there is such a data set, method and preset."""
     if dataset not in DATA_SET_NAMES:
         raise unknown_name("data set", dataset, DATA_SET_NAMES)
@@ -158,6 +176,12 @@ def check_names(dataset: str, method: str, preset: str) -> None:
 
 
 SEARCHES = ("exact", "probe", "frozen", "soft")
+
+# What every key hashes; other settings only where they differ from their default.
+_PRESET_FIELDS = (
+    *("hidden", "dropout", "steps", "batch_size", "learning_rate", "schedule"),
+    *("temperature", "search", "memory", "balanced"),
+)
 
 
 @dataclass(frozen=True)
@@ -184,7 +208,7 @@ class Run:
     Examples
     --------
     >>> run = Run("adult", "diffmcdp", 0.3, seed=0)
-    >>> run.settings["search"], run.settings["steps"]
+    >>> run.settings.search, run.settings.steps
     ('frozen', 150)
     >>> run.key == Run("adult", "diffmcdp", 0.3, 0, search="frozen").key
     True
@@ -201,7 +225,7 @@ class Run:
     temperature: float | None = None
 
     def __post_init__(self) -> None:
-        check_names(self.dataset, self.method, self.preset)
+        _check_run(self.dataset, self.method, self.preset)
         if self.search is not None:
             as_choice(self.search, "search", SEARCHES)
         object.__setattr__(self, "strength", as_strength(self.strength))
@@ -209,24 +233,32 @@ class Run:
         if self.temperature is not None:
             object.__setattr__(self, "temperature", as_temperature(self.temperature))
 
-    @property
-    def changes(self) -> dict[str, Any]:
-        """The settings that differ from the preset: the data set's and the run's own."""
-        own = {"search": self.search, "temperature": self.temperature}
-        given = {name: value for name, value in own.items() if value is not None}
-        return {**settings_of(self.preset, self.dataset, self.method), **given}
-
     @cached_property
-    def settings(self) -> dict[str, Any]:
-        """Every setting of the training, the preset's included."""
+    def settings(self) -> TrainingSettings:
+        """How the run is trained: the preset's settings, with the data set's changes and the run's own."""
         from localparity.models.networks._classifier import PRESETS
 
-        return {**PRESETS[self.preset], **self.changes}
+        of_data = _SETTINGS[self.preset][self.dataset]
+        changes: Changes = {**of_data.get(_ALL, {}), **of_data.get(self.method, {})}
+        if self.search is not None:
+            changes["search"] = self.search
+        if self.temperature is not None:
+            changes["temperature"] = self.temperature
+        return replace(PRESETS[self.preset], **changes)
+
+    @cached_property
+    def stated_settings(self) -> dict[str, Any]:
+        """The settings as JSON has them: those of the presets, and others that differ from their default."""
+        return {
+            field.name: getattr(self.settings, field.name)
+            for field in fields(self.settings)
+            if field.name in _PRESET_FIELDS or getattr(self.settings, field.name) != field.default
+        }
 
     @cached_property
     def key(self) -> str:
         """The hash of the configuration: two runs that train the same have the same key."""
-        what = [self.dataset, self.method, self.strength, self.seed, self.preset, self.settings]
+        what = [self.dataset, self.method, self.strength, self.seed, self.preset, self.stated_settings]
         text = json.dumps(what, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

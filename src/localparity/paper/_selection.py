@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from localparity.paper._runs import TITLES
 from localparity.paper._store import METRIC_NAMES, Record, Store
 
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 KEPT_SHARE = 0.95
-MEASURED = [f"{part}_{name}" for part in ("val", "test") for name in METRIC_NAMES]
+METRICS_NEEDED = [f"{part}_{name}" for part in ("val", "test") for name in METRIC_NAMES]
 
 
-class Measured(NamedTuple):
+class SeedMean(NamedTuple):
     """A mean over seeds in percent, and the sample deviation if there are two seeds or more."""
 
     mean: float
@@ -22,7 +24,7 @@ class Measured(NamedTuple):
 
 
 @dataclass
-class Selection:
+class MethodRuns:
     """A method's runs on a data set: the chosen run of each seed, and the seeds without one.
 
     A seed fails if no strength keeps 95% of ERM's validation AP.
@@ -35,7 +37,7 @@ class Selection:
     chosen: dict[int, Record] = field(default_factory=dict)
     failed: list[int] = field(default_factory=list)
 
-    def measured(self, metric: str, part: str = "test") -> Measured | None:
+    def measured(self, metric: str, part: str = "test") -> SeedMean | None:
         """The mean of a metric over the seeds; None if the rule chose nothing."""
         return mean_over_seeds(record.metrics[f"{part}_{metric}"] for record in self.chosen.values())
 
@@ -51,12 +53,12 @@ class Selection:
         return sorted({record.run.strength for record in self.chosen.values()})
 
 
-def mean_over_seeds(fractions: Iterable[float]) -> Measured | None:
+def mean_over_seeds(fractions: Iterable[float]) -> SeedMean | None:
     """Mean and deviation in percent."""
     values = [100.0 * fraction for fraction in fractions]
     if not values:
         return None
-    return Measured(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
+    return SeedMean(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
 
 
 def records_of(store: Store) -> list[Record]:
@@ -65,60 +67,64 @@ def records_of(store: Store) -> list[Record]:
     if not records:
         raise ValueError(f"the store {store.folder} has no runs; train some with `localparity reproduce`")
     for record in records:
-        lacking = [name for name in MEASURED if name not in record.metrics]
+        lacking = [name for name in METRICS_NEEDED if name not in record.metrics]
         if lacking:
             raise ValueError(f"the run {record.run.title} in {store.folder} has no metric {lacking[0]!r}")
     return records
 
 
-def select(records: Iterable[Record]) -> list[Selection]:
+def choose_runs(records: Iterable[Record]) -> list[MethodRuns]:
     """For every data set, preset and method, the run of each seed that the paper's rule reports.
 
     Of a method's strengths it is the one with the lowest validation MCDP(0) among those whose validation AP
     is at least 95% of ERM's at the same seed. If no strength keeps that much, the seed counts as failed
     and nothing is reported in its place. Runs at other temperatures than the preset's are left out.
     """
-    found: list[Selection] = []
-    for (dataset, preset), runs in by_grid(records):
+    selections: list[MethodRuns] = []
+    for (dataset, preset), runs in by_grid(records).items():
         accuracy = {
             record.run.seed: record.metrics["val_ap"] for record in runs if record.run.method == "erm"
         }
         for variant, own in by_variant(runs):
-            selection = Selection(dataset, preset, own[0].run.method, variant)
+            selection = MethodRuns(dataset, preset, own[0].run.method, variant)
             _choose(selection, own, accuracy)
-            found.append(selection)
-    return found
+            selections.append(selection)
+    return selections
 
 
-def by_grid(records: Iterable[Record]) -> Iterator[tuple[tuple[str, str], list[Record]]]:
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """The items of each key, in the order in which the keys come first."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def by_grid(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
     """The records of each data set and preset, at the preset's temperature."""
-    grids: dict[tuple[str, str], list[Record]] = {}
-    for record in records:
-        if record.run.temperature is None:
-            grids.setdefault((record.run.dataset, record.run.preset), []).append(record)
-    yield from sorted(grids.items())
+    plain = [record for record in records if record.run.temperature is None]
+    return dict(sorted(grouped(plain, lambda record: (record.run.dataset, record.run.preset)).items()))
 
 
 def by_variant(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:
     """The records of each method and form of it, in the order of the paper's tables."""
     order = list(TITLES)
-    variants: dict[tuple[int, str], list[Record]] = {}
-    for record in records:
-        place = order.index(record.run.method), record.run.variant
-        variants.setdefault(place, []).append(record)
+    variants = grouped(records, lambda record: (order.index(record.run.method), record.run.variant))
     for (_, variant), own in sorted(variants.items()):
         yield variant, own
 
 
 def by_strength(records: Iterable[Record]) -> dict[float, list[Record]]:
     """The records of each strength, from the lowest on."""
-    found: dict[float, list[Record]] = {}
-    for record in records:
-        found.setdefault(record.run.strength, []).append(record)
-    return dict(sorted(found.items()))
+    return dict(sorted(grouped(records, lambda record: record.run.strength).items()))
 
 
-def _choose(selection: Selection, records: Sequence[Record], accuracy: dict[int, float]) -> None:
+def by_data_set(selections: Iterable[MethodRuns]) -> list[list[MethodRuns]]:
+    """The selections grouped by data set and preset."""
+    return list(grouped(selections, lambda runs: (runs.dataset, runs.preset)).values())
+
+
+def _choose(selection: MethodRuns, records: Sequence[Record], accuracy: dict[int, float]) -> None:
     for seed in sorted({record.run.seed for record in records} & accuracy.keys()):
         enough = [
             record
@@ -129,11 +135,3 @@ def _choose(selection: Selection, records: Sequence[Record], accuracy: dict[int,
             selection.chosen[seed] = min(enough, key=lambda record: record.metrics["val_mcdp_0"])
         else:
             selection.failed.append(seed)
-
-
-def by_data_set(selections: Sequence[Selection]) -> list[list[Selection]]:
-    """The selections grouped by data set and preset."""
-    grids: dict[tuple[str, str], list[Selection]] = {}
-    for selection in selections:
-        grids.setdefault((selection.dataset, selection.preset), []).append(selection)
-    return list(grids.values())

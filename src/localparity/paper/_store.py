@@ -1,28 +1,23 @@
-"""The store: one file per run, complete or absent, and queried with SQL."""
+"""The store: a run is complete or absent, and what the library would not train so today is left out."""
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 import warnings
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._duckdb import quote_text
-from localparity._io._files import check_format, parse_sealed, reading, seal_json, write_whole
+from localparity._io._files import check_format, parse_sealed, reading, seal_json, sha256_of, write_whole
 from localparity._progress import foretold
 from localparity.metrics import abcc, delta_dp, mcdp_profile
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.paper._runs import Run
-
-if TYPE_CHECKING:
-    import duckdb
-
 
 # The scores of a part of a data set, and their metrics.
 
@@ -36,22 +31,11 @@ METRIC_NAMES = ("ap", "delta_dp", "delta_dp_mean", "abcc", *map(mcdp_name, PAPER
 
 
 class PartScores:
-    """The scores of a validation or test part.
-
-    Parameters
-    ----------
-    score : ndarray of shape (n_samples,)
-        Scores in [0, 1], kept as float32.
-    group : ndarray of shape (n_samples,)
-        The groups, kept as text.
-    label : ndarray of shape (n_samples,)
-        Labels 0 and 1.
+    """The scores of a validation or test part, kept as float32, with groups as text and labels 0 and 1.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import localparity as lp
-    >>> part = lp.paper.PartScores(np.array([0.1, 0.9]), np.array(["f", "m"]), np.array([0, 1]))
+    >>> part = PartScores(np.array([0.1, 0.9]), np.array(["f", "m"]), np.array([0, 1]))
     >>> part.measure("test")["test_mcdp_0"]
     1.0
     """
@@ -62,40 +46,22 @@ class PartScores:
         self.label = label.astype(np.int8)
 
     def measure(self, part: str) -> dict[str, float]:
-        """Compute average precision and the disparities.
-
-        Parameters
-        ----------
-        part : str
-            The part's name, with which the names of the metrics start.
-
-        Returns
-        -------
-        dict of str to float
-            The metrics, as fractions.
-        """
+        """Return average precision and the disparities as fractions; their names start with the part's."""
         from sklearn.metrics import average_precision_score
 
         codes = np.unique(self.group, return_inverse=True)[1]
-        compared: dict[str, Any] = {"y_score": self.score, "sensitive_features": codes}
-        profile = mcdp_profile(None, **compared)
-        found = {
+        profile = mcdp_profile(None, self.score, sensitive_features=codes)
+        metrics = {
             "ap": float(average_precision_score(self.label, self.score)),
-            "delta_dp": delta_dp(None, **compared, threshold=0.5),
-            "delta_dp_mean": delta_dp(None, **compared),
-            "abcc": abcc(None, **compared),
+            "delta_dp": delta_dp(None, self.score, sensitive_features=codes, threshold=0.5),
+            "delta_dp_mean": delta_dp(None, self.score, sensitive_features=codes),
+            "abcc": abcc(None, self.score, sensitive_features=codes),
             **{mcdp_name(epsilon): float(profile(epsilon)) for epsilon in PAPER_EPSILONS},
         }
-        return {f"{part}_{name}": value for name, value in found.items()}
+        return {f"{part}_{name}": value for name, value in metrics.items()}
 
     def group_sizes(self) -> list[int]:
-        """Count the people in each group.
-
-        Returns
-        -------
-        list of int
-            The counts, in the order of the groups' names.
-        """
+        """Return the number of people in each group, in the order of the groups' names."""
         return [int((self.group == group).sum()) for group in np.unique(self.group)]
 
 
@@ -105,63 +71,19 @@ _RECORD_FIELDS = ("metrics", "seconds", "device", "versions")
 
 
 class DamagedRunWarning(UserWarning):
-    """A stored run cannot be used; it was renamed and counts as missing.
-
-    Examples
-    --------
-    Stop instead of training such a run again:
-
-    >>> import localparity as lp
-    >>> store = lp.paper.Store(tempfile.mkdtemp())
-    >>> store.runs.mkdir()
-    >>> _ = (store.runs / "adult-erm.json").write_text("half of a fi")
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", lp.paper.DamagedRunWarning)
-    ...     store.records()
-    Traceback (most recent call last):
-    localparity.paper._store.DamagedRunWarning: ...adult-erm.json...
-    """
+    """A stored run cannot be used; it was renamed and counts as missing."""
 
 
 class OutdatedRunWarning(UserWarning):
-    """Stored runs were trained with other settings than the library has for them today.
-
-    Examples
-    --------
-    Refuse to write tables that leave runs out:
-
-    >>> import localparity as lp
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", lp.paper.OutdatedRunWarning)
-    ...     lp.paper.Store(tempfile.mkdtemp()).records()
-    []
-    """
+    """Stored runs were trained with other settings than the library has for them today."""
 
 
 @dataclass(frozen=True)
 class Record:
     """A trained run without its scores.
 
-    Parameters
-    ----------
-    run : Run
-        What was trained.
-    metrics : dict
-        The metrics of the validation and of the test part, as fractions.
-    seconds : float
-        The training time; in a stack, the run's share of it.
-    device : str
-        Where it was trained.
-    versions : dict
-        The versions of localparity and torch.
-    start : str
-        Where the network started: "from scratch" or "from ImageNet weights".
-
-    Examples
-    --------
-    >>> record = Record(Run("adult", "erm", 0.0, 0), {"test_ap": 0.77}, 4.2, "cpu", {"torch": "2.13.0"})
-    >>> record.metrics["test_ap"]
-    0.77
+    `metrics` are those of the validation and the test part, as fractions; `seconds` is the training time, or
+    the run's share of a stack's; `versions` are those of localparity and torch.
     """
 
     run: Run
@@ -177,6 +99,7 @@ class Store:
 
     A run is a Parquet file of test scores and a JSON file of metrics, both named after its configuration. The
     JSON file is written last and has the checksum of the other, so that a run with a JSON file is complete.
+    Each file is checked once, as long as it does not change.
 
     Parameters
     ----------
@@ -216,9 +139,9 @@ class Store:
         facts = {
             "key": run.key,
             "run": run.to_dict(),
-            "settings": run.settings,
+            "settings": run.stated_settings,
             **{name: value for name, value in asdict(record).items() if name != "run"},
-            "scores_sha256": hashlib.sha256(content).hexdigest(),
+            "scores_sha256": sha256_of(content),
         }
         path = self._path(run)
         if not self._marker.exists():
@@ -237,7 +160,7 @@ class Store:
         list of Record
             The runs without their scores.
         """
-        found, outdated = [], 0
+        records, outdated = [], 0
         paths = sorted(self.runs.glob("*.json"))
         for path in foretold(paths, len(paths), "runs"):
             facts = self._read(path)
@@ -246,7 +169,7 @@ class Store:
             run = Run(**facts["run"])
             if run.key == facts["key"]:
                 start = facts.get("start", FROM_SCRATCH)
-                found.append(Record(run, start=start, **{name: facts[name] for name in _RECORD_FIELDS}))
+                records.append(Record(run, start=start, **{name: facts[name] for name in _RECORD_FIELDS}))
             else:
                 outdated += 1
         if outdated:
@@ -256,7 +179,7 @@ class Store:
                 OutdatedRunWarning,
                 stacklevel=2,
             )
-        return found
+        return records
 
     def scores(self, run: Run) -> PartScores:
         """Return the test scores of a run.
@@ -275,13 +198,11 @@ class Store:
 
         path = self._path(run).with_suffix(".parquet")
         with duckdb.connect() as connection:
-            found = connection.read_parquet(str(path)).fetchnumpy()
-        return PartScores(found["score"], found["group"], found["label"])
+            columns = connection.read_parquet(str(path)).fetchnumpy()
+        return PartScores(columns["score"], columns["group"], columns["label"])
 
     def missing(self, runs: Iterable[Run]) -> list[Run]:
         """Return the runs that are absent or damaged.
-
-        Each file is checked once, as long as it does not change.
 
         Parameters
         ----------
@@ -294,47 +215,6 @@ class Store:
             Those to train.
         """
         return [run for run in runs if run not in self]
-
-    def query(self, sql: str) -> duckdb.DuckDBPyRelation:
-        """Query the store with SQL, through DuckDB.
-
-        There are two tables: `runs`, with a row for each run (key, dataset, method, strength, seed, preset,
-        search, temperature, the metrics, seconds, device), and `scores`, with a row for each person (key,
-        score, group, label).
-
-        Parameters
-        ----------
-        sql : str
-            A query.
-
-        Returns
-        -------
-        duckdb.DuckDBPyRelation
-            With `fetchall()`, `df()` and so on.
-
-        Examples
-        --------
-        >>> from localparity.paper import Store
-        >>> store = Store("localparity-store")  # doctest: +SKIP
-        >>> store.query("select method, avg(test_mcdp_0) from runs group by all").fetchall()  # doctest: +SKIP
-        """
-        import duckdb
-
-        if not any(self.runs.glob("*.json")):
-            raise ValueError(f"the store {self.folder} has no runs to query")
-        connection = duckdb.connect()
-        json_files, score_files = (quote_text(f"{self.runs}/*.{kind}") for kind in ("json", "parquet"))
-        connection.execute(
-            "CREATE VIEW runs AS SELECT key, run.*, metrics.*, seconds, device, "
-            "parse_filename(filename, true) AS file "
-            f"FROM read_json({json_files}, filename = true, sample_size = -1)"
-        )
-        connection.execute(
-            "CREATE VIEW scores AS SELECT runs.key, s.score, s.group, s.label "
-            f"FROM read_parquet({score_files}, filename = true) s "
-            "JOIN runs ON runs.file = parse_filename(s.filename, true)"
-        )
-        return connection.sql(sql)
 
     def check_version(self) -> None:
         """Raise a ValueError if another version of localparity wrote the store: it may train otherwise."""
@@ -402,14 +282,9 @@ def _problem(facts: dict[str, Any], scores: Path) -> str:
     for name, value in {**facts["metrics"], "seconds": facts["seconds"]}.items():
         if type(value) not in (int, float):
             return f"{name} must be a number, got {value!r}"
-    if _sha256(scores) != facts["scores_sha256"]:
+    if sha256_of(scores) != facts["scores_sha256"]:
         return "the checksum of its scores is wrong"
     return ""
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _set_aside(path: Path, problem: str) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
@@ -15,14 +14,14 @@ from localparity._io._files import write_whole
 from localparity.paper._data import DATA_SETS
 from localparity.paper._runs import TITLES, Run, strengths_of
 from localparity.paper._selection import (
-    Measured,
-    Selection,
+    MethodRuns,
+    SeedMean,
     by_data_set,
     by_grid,
     by_strength,
     by_variant,
+    choose_runs,
     records_of,
-    select,
 )
 from localparity.paper._store import Record, Store
 from localparity.uncertainty import noise_floor
@@ -30,7 +29,7 @@ from localparity.uncertainty import noise_floor
 # Tables as Markdown, LaTeX and CSV.
 
 
-Cell = str | Measured | None
+Cell = str | SeedMean | None
 
 _LATEX = {
     "&": r"\&",
@@ -61,75 +60,72 @@ class TextTable:
 
     def to_markdown(self) -> str:
         """The table as GitHub reads it."""
-        lines = [f"### {self.title}", "", _joined(self.columns)]
-        lines.append("|" + "|".join("---:" if self._is_numbers(i) else "---" for i in self._places()) + "|")
-        for row in range(len(self.rows)):
-            cells = [self._shown(row, column) for column in self._places()]
-            best = [self._has(row, column, "best") for column in self._places()]
-            lines.append(
-                _joined(f"**{cell}**" if bold else cell for cell, bold in zip(cells, best, strict=True))
-            )
-        lines += ["", *(note + "\n" for note in self.notes)]
-        return "\n".join(lines)
+        rule = "|".join("---:" if self._is_numbers(column) else "---" for column in self._indices)
+        lines = [f"### {self.title}", "", _markdown_row(self.columns), f"|{rule}|"]
+        lines += [_markdown_row(cells) for cells in self._shown(lambda text: text, "**", "**")]
+        return "\n".join([*lines, "", *(note + "\n" for note in self.notes)])
 
     def to_latex(self) -> str:
         """The table as a `tabular` with booktabs' rules."""
-        kinds = "".join("r" if self._is_numbers(column) else "l" for column in self._places())
+        kinds = "".join("r" if self._is_numbers(column) else "l" for column in self._indices)
         lines = [f"% {self.title}", rf"\begin{{tabular}}{{{kinds}}}", r"\toprule"]
-        lines += [" & ".join(map(_escape, self.columns)) + r" \\", r"\midrule"]
-        for row in range(len(self.rows)):
-            cells = []
-            for column in self._places():
-                text = _escape(self._shown(row, column))
-                cells.append(rf"\textbf{{{text}}}" if self._has(row, column, "best") else text)
-            lines.append(" & ".join(cells) + r" \\")
+        lines += [" & ".join(map(_escape_latex, self.columns)) + r" \\", r"\midrule"]
+        lines += [" & ".join(cells) + r" \\" for cells in self._shown(_escape_latex, r"\textbf{", "}")]
         lines += [r"\bottomrule", r"\end{tabular}", *(f"% {note}" for note in self.notes)]
         return "\n".join(lines) + "\n"
 
     def to_csv(self) -> str:
         """The table with all digits; deviations have a column of their own."""
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
-        measured = [self._is_numbers(column) for column in self._places()]
-        header: list[str] = []
-        for name, numbers in zip(self.columns, measured, strict=True):
-            header += [name, f"{name} deviation"] if numbers else [name]
-        writer.writerow(header)
+        header: list[object] = []
+        for column, name in enumerate(self.columns):
+            header += [name, f"{name} deviation"] if self._is_numbers(column) else [name]
+        rows = [header]
         for row in self.rows:
             cells: list[object] = []
-            for cell, numbers in zip(row, measured, strict=True):
-                if isinstance(cell, Measured):
+            for column, cell in enumerate(row):
+                if isinstance(cell, SeedMean):
                     cells += [cell.mean, cell.deviation]
                 else:
-                    cells += [cell, None] if numbers else [cell]
-            writer.writerow(cells)
-        return stream.getvalue()
+                    cells += [cell, None] if self._is_numbers(column) else [cell]
+            rows.append(cells)
+        return csv_text(rows)
 
-    def _places(self) -> range:
+    @property
+    def _indices(self) -> range:
         return range(len(self.columns))
 
     def _is_numbers(self, column: int) -> bool:
-        return any(isinstance(row[column], Measured) for row in self.rows)
+        return any(isinstance(row[column], SeedMean) for row in self.rows)
 
-    def _has(self, row: int, column: int, mark: str) -> bool:
-        return mark in self.marks.get((row, column), set())
+    def _shown(self, escape: Callable[[str], str], bold: str, end: str) -> Iterator[list[str]]:
+        """The cells of each row as texts, the best of a column in bold."""
+        for index, row in enumerate(self.rows):
+            marks = [self.marks.get((index, column), set()) for column in self._indices]
+            texts = [escape(self._text(cell, own)) for cell, own in zip(row, marks, strict=True)]
+            yield [
+                f"{bold}{text}{end}" if "best" in own else text
+                for text, own in zip(texts, marks, strict=True)
+            ]
 
-    def _shown(self, row: int, column: int) -> str:
-        cell = self.rows[row][column]
-        if cell is None:
-            return "-"
-        if isinstance(cell, str):
-            return cell
-        star = "*" if self._has(row, column, "outside") else ""
+    def _text(self, cell: Cell, marks: set[str]) -> str:
+        if cell is None or isinstance(cell, str):
+            return "-" if cell is None else cell
         spread = "" if cell.deviation is None else f" ± {cell.deviation:.{self.digits}f}"
-        return f"{cell.mean:.{self.digits}f}{spread}{star}"
+        return f"{cell.mean:.{self.digits}f}{spread}{'*' if 'outside' in marks else ''}"
 
 
-def _joined(cells: Iterable[str]) -> str:
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Rows as CSV."""
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(rows)
+    return stream.getvalue()
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
-def _escape(text: str) -> str:
+def _escape_latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
@@ -179,11 +175,11 @@ _RESULTS: dict[str, dict[str, tuple[float, ...]]] = {
 }
 
 
-def published(dataset: str, method: str) -> dict[str, Measured]:
+def published(dataset: str, method: str) -> dict[str, SeedMean]:
     """What the paper reports of a method on a data set, by metric; {} if it reports nothing."""
     values = _RESULTS.get(dataset, {}).get(method, ())
     pairs = zip(values[::2], values[1::2], strict=True)
-    return {metric: Measured(*pair) for metric, pair in zip(METRICS, pairs, strict=False)}
+    return {metric: SeedMean(*pair) for metric, pair in zip(METRICS, pairs, strict=False)}
 
 
 # The methods on one data set: each value with its deviation, beside the paper's.
@@ -201,7 +197,7 @@ METRIC_TITLES = {
 _LEAST_TOLERANCE = 1.0
 
 
-def results_table(selections: Sequence[Selection], floor: float) -> TextTable:
+def results_table(selections: Sequence[MethodRuns], floor: float) -> TextTable:
     """The methods on one data set with one preset: AP, delta-DP, ABCC and MCDP(0)."""
     first = selections[0]
     reported = bool(published(first.dataset, "erm"))
@@ -229,12 +225,12 @@ def results_table(selections: Sequence[Selection], floor: float) -> TextTable:
     _mark_best(table)
     table.notes.append(f"The MCDP(0) expected under parity at these group sizes is {100 * floor:.2f}.")
     if DATA_SETS[first.dataset].kind == "image":
-        starts = sorted({record.start for each in selections for record in each.chosen.values()})
+        starts = sorted({record.start for selection in selections for record in selection.chosen.values()})
         table.notes.append(f"The networks start {' and '.join(starts)}.")
     return table
 
 
-def is_outside(selection: Selection, metric: str) -> bool:
+def is_outside(selection: MethodRuns, metric: str) -> bool:
     """Whether a value of preset "paper" is further from the paper's than its deviation, or than one point."""
     measured, theirs = selection.measured(metric), published(selection.dataset, selection.method)
     if selection.preset != "paper" or measured is None or metric not in theirs:
@@ -248,18 +244,18 @@ def _mark_best(table: TextTable) -> None:
         values = [
             (cell.mean, row)
             for row, cells in enumerate(table.rows)
-            if isinstance(cell := cells[column], Measured)
+            if isinstance(cell := cells[column], SeedMean)
         ]
         if values and not name.endswith("paper"):
             _, row = (max if name == "AP" else min)(values)
             table.marks.setdefault((row, column), set()).add("best")
 
 
-def _strengths_text(selection: Selection) -> str | None:
+def _strengths_text(selection: MethodRuns) -> str | None:
     return numbers_text(selection.strengths) if selection.chosen and selection.method != "erm" else None
 
 
-def _seeds_text(selection: Selection) -> str:
+def _seeds_text(selection: MethodRuns) -> str:
     seeds = len(selection.chosen) + len(selection.failed)
     if not selection.failed:
         return str(seeds)
@@ -283,7 +279,7 @@ def hyperparameter_table(records: Iterable[Record]) -> TextTable:
     """The strengths of every method, the settings in which methods differ, and those that they share."""
     columns = ["data", "preset", "method", "strengths compared", "of the grid", "settings of its own"]
     table = TextTable("hyper-parameters", "Hyper-parameters", columns, [])
-    for (dataset, preset), own in by_grid(records):
+    for (dataset, preset), own in by_grid(records).items():
         title = DATA_SETS[dataset].title
         shared = _shared(own)
         for variant, runs in by_variant(own):
@@ -303,13 +299,13 @@ def training_time_table(records: Iterable[Record]) -> TextTable:
     """The training time, by method and device."""
     columns = ["data", "preset", "method", "device", "runs", "seconds per run"]
     table = TextTable("training-times", "Training time", columns, [])
-    for (dataset, preset), own in by_grid(records):
+    for (dataset, preset), own in by_grid(records).items():
         for variant, runs in by_variant(own):
             for device in sorted({record.device for record in runs}):
                 seconds = [record.seconds for record in runs if record.device == device]
                 spread = stdev(seconds) if len(seconds) > 1 else None
                 cells = [DATA_SETS[dataset].title, preset, variant, device, str(len(seconds))]
-                table.rows.append([*cells, Measured(fmean(seconds), spread)])
+                table.rows.append([*cells, SeedMean(fmean(seconds), spread)])
     return table
 
 
@@ -317,18 +313,18 @@ def _read_by(run: Run) -> dict[str, Any]:
     """The settings that a run's method reads."""
     return {
         name: value
-        for name, value in run.settings.items()
+        for name, value in run.stated_settings.items()
         if run.method in _METHODS_OF.get(name, (run.method,))
     }
 
 
 def _shared(records: Sequence[Record]) -> dict[str, Any]:
     """The settings that are the same for all methods, except for those that only some of them read."""
-    settings = [record.run.settings for record in records]
+    settings = [record.run.stated_settings for record in records]
     return {
         name: value
         for name, value in settings[0].items()
-        if name not in _METHODS_OF and all(each.get(name) == value for each in settings)
+        if name not in _METHODS_OF and all(other.get(name) == value for other in settings)
     }
 
 
@@ -345,11 +341,11 @@ def _text(settings: dict[str, Any]) -> str:
 _COMPARED = ("mcdp_0", "mcdp_0_05")
 
 
-def findings(selections: Sequence[Selection]) -> list[str]:
+def findings(selections: Sequence[MethodRuns]) -> list[str]:
     """What could not be reproduced, as lines of Markdown; none if there is nothing to compare."""
     lines: list[str] = []
-    for own in by_data_set([each for each in selections if each.preset == "paper"]):
-        plain = {each.method: each for each in own if each.variant == TITLES[each.method] and each.chosen}
+    for own in by_data_set([runs for runs in selections if runs.preset == "paper"]):
+        plain = {runs.method: runs for runs in own if runs.variant == TITLES[runs.method] and runs.chosen}
         theirs = {method: published(own[0].dataset, method) for method in plain}
         if not any(theirs.values()):
             continue
@@ -366,7 +362,7 @@ def findings(selections: Sequence[Selection]) -> list[str]:
     return ["## What could not be reproduced", "", *lines] if lines else []
 
 
-def _differences(plain: dict[str, Selection]) -> list[str]:
+def _differences(plain: dict[str, MethodRuns]) -> list[str]:
     lines = []
     for method, selection in plain.items():
         for metric in METRICS:
@@ -381,13 +377,13 @@ def _differences(plain: dict[str, Selection]) -> list[str]:
     ]
 
 
-def _failures(selections: Sequence[Selection]) -> list[str]:
+def _failures(selections: Sequence[MethodRuns]) -> list[str]:
     return [
-        f"- {DATA_SETS[each.dataset].title}, preset {each.preset}, {each.variant}: no strength keeps 95% of "
-        f"ERM's validation AP at {'seeds' if len(each.failed) > 1 else 'seed'} "
-        f"{', '.join(map(str, each.failed))}, and nothing is reported there"
-        for each in selections
-        if each.failed
+        f"- {DATA_SETS[runs.dataset].title}, preset {runs.preset}, {runs.variant}: no strength keeps 95% of "
+        f"ERM's validation AP at {'seeds' if len(runs.failed) > 1 else 'seed'} "
+        f"{', '.join(map(str, runs.failed))}, and nothing is reported there"
+        for runs in selections
+        if runs.failed
     ]
 
 
@@ -395,9 +391,9 @@ def _order(methods: Sequence[str]) -> str:
     return ", ".join(TITLES[method] for method in methods)
 
 
-def comparison(selections: Sequence[Selection], records: Sequence[Record]) -> list[str]:
+def comparison(selections: Sequence[MethodRuns], records: Sequence[Record]) -> list[str]:
     """The best form of DiffMCDP against every baseline at every strength, as lines of Markdown."""
-    runs_of = dict(by_grid(records))
+    runs_of = by_grid(records)
     lines: list[str] = []
     for own in by_data_set(selections):
         ours = best_form(own)
@@ -414,13 +410,13 @@ def comparison(selections: Sequence[Selection], records: Sequence[Record]) -> li
     return ["## DiffMCDP against the baselines", *lines, ""] if lines else []
 
 
-def best_form(selections: Sequence[Selection]) -> Selection | None:
+def best_form(selections: Sequence[MethodRuns]) -> MethodRuns | None:
     """The form of DiffMCDP with the lowest mean validation MCDP(0), if one is chosen at every seed."""
-    forms = [each for each in selections if each.method == "diffmcdp" and each.chosen and not each.failed]
-    return min(forms, key=lambda each: each.mean("mcdp_0", "val"), default=None)
+    forms = [runs for runs in selections if runs.method == "diffmcdp" and runs.chosen and not runs.failed]
+    return min(forms, key=lambda runs: runs.mean("mcdp_0", "val"), default=None)
 
 
-def better_baselines(ours: Selection, records: Sequence[Record]) -> list[str]:
+def better_baselines(ours: MethodRuns, records: Sequence[Record]) -> list[str]:
     """A line for each baseline and strength whose mean test AP is at least ours and whose MCDP is lower."""
     lines = []
     for variant, runs in by_variant(records):
@@ -440,7 +436,7 @@ def better_baselines(ours: Selection, records: Sequence[Record]) -> list[str]:
 
 
 def _mean(records: Sequence[Record], metric: str) -> float:
-    return 100.0 * statistics.fmean(record.metrics[f"test_{metric}"] for record in records)
+    return 100.0 * fmean(record.metrics[f"test_{metric}"] for record in records)
 
 
 _HOW = (
@@ -455,7 +451,7 @@ _HOW = (
 def write_tables(store: Store, out: Path) -> list[Path]:
     """Write every table as LaTeX and CSV, all of them as one Markdown file, and return the paths."""
     records = records_of(store)
-    selections = select(records)
+    selections = choose_runs(records)
     first = {(record.run.dataset, record.run.preset): record for record in reversed(records)}
     results = [
         results_table(own, _noise_floor(store, first[own[0].dataset, own[0].preset]))
@@ -485,11 +481,7 @@ def write_tables(store: Store, out: Path) -> list[Path]:
 def runs_csv(records: Sequence[Record]) -> str:
     """A line for each run: its configuration, its metrics as fractions, and its time."""
     rows = [{**record.run.to_dict(), **record.metrics, "seconds": record.seconds} for record in records]
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
+    return csv_text([list(rows[0]), *([row[name] for name in rows[0]] for row in rows)])
 
 
 def _made_with(records: Sequence[Record]) -> str:

@@ -7,7 +7,6 @@ from localparity.uncertainty._impact import (
     ImpactRatioCurve,
     SafeCutoffs,
     impact_ratio_curve,
-    safe_cutoffs,
 )
 from localparity.uncertainty._intervals import mcdp_interval
 from localparity.uncertainty._noise_floor import NoiseFloor, noise_floor
@@ -40,7 +39,6 @@ __all__ = [
     "noise_floor",
     "permutation_test",
     "rows_needed",
-    "safe_cutoffs",
     "soft_groups",
     "within_strata",
     "worst_split",

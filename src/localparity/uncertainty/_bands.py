@@ -20,15 +20,8 @@ from localparity._validation import InputError, as_choice, as_count, as_probabil
 from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._gap_curve import GapCurve
-from localparity.uncertainty._deviations import deviations_of
-from localparity.uncertainty._resampling import (
-    Draws,
-    Resampled,
-    critical_value,
-    deviation_resamples,
-    least_resamples,
-    repeat,
-)
+from localparity.uncertainty._deviations import deviation_resamples, deviations_of
+from localparity.uncertainty._resampling import Draws, Resampled, critical_value, least_resamples, repeat
 
 # The standard normal distribution of arrays, without what importing scipy takes.
 
@@ -64,7 +57,7 @@ _FOR_SCALE = 0.1
 INTERVAL_METHODS: tuple[str, ...] = get_args(IntervalMethod)
 
 
-class Compared(Protocol):
+class ComparedPair(Protocol):
     """Two groups among the people of a label: a `GapCurve`, or what was measured of one."""
 
     @property
@@ -87,7 +80,7 @@ class IndependentSamples(NamedTuple):
     sizes: tuple[float, float]
 
     @classmethod
-    def of(cls, pair: Compared) -> IndependentSamples:
+    def of(cls, pair: ComparedPair) -> IndependentSamples:
         """Return the samples that a pair compares."""
         first, second = pair.sizes
         if pair.groups[1] is not EVERYONE:
@@ -142,9 +135,9 @@ def deviation_tail(sizes: tuple[Number, Number], radius: Number) -> FloatArray:
     first, second = (2.0 * size for size in sizes)
     both, square = first + second, radius * radius
     alone = second * np.exp(-first * square) + first * np.exp(-second * square)
-    reach = radius / np.sqrt(both)
-    errors = 2.0 * sum(normal_cdf(math.sqrt(2.0) * side * reach) for side in (first, second)) - 2.0
-    shared = np.sqrt(np.pi) * first * second * reach * np.exp(-first * second * square / both)
+    scaled = radius / np.sqrt(both)
+    errors = 2.0 * sum(normal_cdf(math.sqrt(2.0) * side * scaled) for side in (first, second)) - 2.0
+    shared = np.sqrt(np.pi) * first * second * scaled * np.exp(-first * second * square / both)
     return np.asarray(2.0 / both * (alone + shared * errors))
 
 
@@ -166,14 +159,16 @@ def band_radius(sizes: tuple[Number, Number], error: float) -> FloatArray:
     return np.asarray(high)
 
 
-def pair_radii(pairs: Sequence[Compared], error: float) -> FloatArray:
+def pair_radii(pairs: Sequence[ComparedPair], error: float) -> FloatArray:
     """Return the radius of the band of each pair by itself; everyone has the groups' shares of the sample."""
     samples = [IndependentSamples.of(pair) for pair in pairs]
     first, second = np.array([each.sizes for each in samples]).T
     return np.array([each.scale for each in samples]) * band_radius((first, second), error)
 
 
-def band_ends(pairs: Sequence[Compared], measured: FloatArray, error: float, *, upper: bool) -> FloatArray:
+def band_ends(
+    pairs: Sequence[ComparedPair], measured: FloatArray, error: float, *, upper: bool
+) -> FloatArray:
     """Return what MCDP of each pair (rows) is at least, or at most, given what it measures at each epsilon.
 
     The ends of one pair hold together at all epsilons, but for a probability `error`. The scale of a group
@@ -188,7 +183,7 @@ def band_ends(pairs: Sequence[Compared], measured: FloatArray, error: float, *, 
     return np.asarray(np.array([each.scale_ends(for_scale)[upper] for each in samples])[:, None] * moved)
 
 
-def finite_sample_radii(pairs: Sequence[Compared], confidence: float) -> FloatArray:
+def finite_sample_radii(pairs: Sequence[ComparedPair], confidence: float) -> FloatArray:
     """The radius of each pair's band; all hold together, since the error is shared by the pairs."""
     return pair_radii(pairs, (1.0 - confidence) / len(pairs))
 
@@ -226,14 +221,14 @@ def bootstrap_band(
 ) -> FloatArray:
     """The radius of the band of each of the counts' pairs, by the multiplier bootstrap; all hold together."""
     check_resamples(as_count(draws.n_resamples, "n_resamples", at_least=0), confidence)
-    found = deviation_resamples(counts, comparison, np.zeros(1), draws)
-    return bootstrap_radii(found, confidence)
+    resampled = deviation_resamples(counts, comparison, np.zeros(1), draws)
+    return bootstrap_radii(resampled, confidence)
 
 
 def repair_radii(
     counts: ScoreCounts,
     comparison: Comparison,
-    pairs: Sequence[Compared],
+    pairs: Sequence[ComparedPair],
     *,
     confidence: float,
     draws: Draws,
@@ -249,15 +244,15 @@ def repair_radii(
         return finite_sample_radii(pairs, confidence)
     check_resamples(draws.n_resamples, confidence)
     deviations = deviations_of(counts, comparison)
-    found = repeat(lambda rng: max(each.farthest(comparison, rng) for each in deviations), draws)
+    farthest = repeat(lambda rng: max(each.farthest(comparison, rng) for each in deviations), draws)
     scale = np.concatenate([each.pairs(comparison).scale for each in deviations])
-    return np.asarray(critical_value(found.ravel(), confidence) / scale)
+    return np.asarray(critical_value(farthest.ravel(), confidence) / scale)
 
 
 def band_radii(
     counts: ScoreCounts,
     comparison: Comparison,
-    pairs: Sequence[Compared],
+    pairs: Sequence[ComparedPair],
     *,
     confidence: float,
     method: str,
@@ -478,8 +473,8 @@ def signed_root(share: FloatArray, chance: FloatArray, size: float) -> FloatArra
 def _summed(size: float, chance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """For each chance, the values that a sample's share can take, and their probabilities."""
     # Farther away than this from its mean, the count lies with a probability below 1e-13.
-    reach = math.ceil(4.0 * math.sqrt(size))
-    count = np.round(size * chance).astype(np.int64) + np.arange(-reach, reach + 1)
+    spread = math.ceil(4.0 * math.sqrt(size))
+    count = np.round(size * chance).astype(np.int64) + np.arange(-spread, spread + 1)
     inside = (count >= 0) & (count <= size)
     count = np.clip(count, 0, int(size))
     factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, size + 1.0)))])
@@ -490,41 +485,30 @@ def _summed(size: float, chance: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _integrated(size: float, chance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """For each chance, values that a sample's share is at least, in the middle of cells, and weights."""
-    reach = 7.0 * np.sqrt(chance * (1.0 - chance) / size) + 40.0 / size
-    edges = np.clip(chance + reach * np.linspace(-1.0, 1.0, _CELLS + 1), 0.0, 1.0)
+    spread = 7.0 * np.sqrt(chance * (1.0 - chance) / size) + 40.0 / size
+    edges = np.clip(chance + spread * np.linspace(-1.0, 1.0, _CELLS + 1), 0.0, 1.0)
     weight = np.diff(normal_cdf(signed_root(edges, chance, size)), prepend=0.0, append=1.0, axis=1)
     middle = 0.5 * (edges[:, 1:] + edges[:, :-1])
     middle = np.concatenate([np.zeros_like(chance), middle, edges[:, -1:]], axis=1)
     return middle - 1.0 / size, weight
 
 
-def upper_ends(pairs: Sequence[Compared], largest: FloatArray, most: FloatArray, error: float) -> FloatArray:
+def upper_ends(
+    pairs: Sequence[ComparedPair], largest: FloatArray, most: FloatArray, error: float
+) -> FloatArray:
     """Return what MCDP of each pair is at most at each epsilon.
 
     The ends of one pair hold together, but for a probability `error`, and each pair by itself. Of very many
     pairs, those that cannot have the largest end at epsilon 0 take Hoeffding's margin there, which is wider
     and quick to compute.
 
-    Parameters
-    ----------
-    pairs : sequence of Compared
-        The pairs.
-    largest : ndarray
-        What each pair measures at epsilon 0 at most.
-    most : ndarray of shape (pairs, epsilons)
-        What it measures at each epsilon at most.
-    error : float
-        The probability of an end that is too low.
-
-    Returns
-    -------
-    ndarray of shape (pairs, epsilons)
+    `largest` is what each pair measures at epsilon 0 at most, `most` (pairs, epsilons) at each epsilon.
     """
     windows = band_ends(pairs, most, _FOR_WINDOWS * error, upper=True)
     return np.minimum(_threshold_ends(pairs, largest, (1.0 - _FOR_WINDOWS) * error)[:, None], windows)
 
 
-def _threshold_ends(pairs: Sequence[Compared], largest: FloatArray, error: float) -> FloatArray:
+def _threshold_ends(pairs: Sequence[ComparedPair], largest: FloatArray, error: float) -> FloatArray:
     """Return what the largest gap of each pair is at most."""
     samples = [IndependentSamples.of(pair) for pair in pairs]
     ends = np.array([_quick_end(*each, error) for each in zip(samples, largest.tolist(), strict=True)])

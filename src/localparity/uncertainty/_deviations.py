@@ -13,16 +13,20 @@ from localparity.counts._comparison import Comparison
 from localparity.counts._rows import ClusteredRows
 from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of
 from localparity.metrics._gap_curve import units_of
-from localparity.uncertainty._pairs import (
+from localparity.metrics._profile import carried_half_widths
+from localparity.uncertainty._resampling import (
+    Draws,
     Measure,
     PairRows,
     Ranges,
+    Resampled,
+    equal_cells,
     mcdp_of_pairs,
-    pair_rows,
+    resample,
+    studentised_pairs,
     window_ends,
     worst_of_pairs,
 )
-from localparity.uncertainty._permutation_draws import cell_ends
 
 MOST_KNOTS = 2**13
 LEAST_KNOTS = 2**10
@@ -39,41 +43,27 @@ class Deviations:
 
     What lies between two thresholds is counted at the upper one, so the distributions are the same at every
     threshold, and sums of normal deviations are normal ones.
-
-    Attributes
-    ----------
-    unit_knots : ndarray
-        The thresholds, as fractions of the score range.
-    weights : ndarray
-        For each group, the weight at each knot; without weights, its rows there.
-    squares : ndarray
-        For each group, the sum of the squared weights at each knot.
-    heaviest : ndarray
-        For each group, the most that a row, or a cluster, weighs.
-    degrees : ndarray
-        For each group, the degrees of freedom of the sum of its squared weights.
-    clusters : ClusteredRows or None
-        The rows one by one, where several belong to one cluster; their scores are places among the knots.
     """
 
-    unit_knots: FloatArray
-    weights: FloatArray
-    squares: FloatArray
-    heaviest: FloatArray
-    degrees: FloatArray
+    unit_knots: FloatArray  # the thresholds, as fractions of the score range
+    weights: FloatArray  # for each group, the weight at each knot; without weights, its rows there
+    squares: FloatArray  # for each group, the sum of the squared weights at each knot
+    heaviest: FloatArray  # for each group, the most that a row, or a cluster, weighs
+    degrees: FloatArray  # for each group, the degrees of freedom of the sum of its squared weights
+    # The rows one by one, where several belong to one cluster; their scores are places among the knots
     clusters: ClusteredRows | None = None
 
     @classmethod
     def of_stratum(cls, stratum: Stratum, n_knots: int, clusters: ClusteredRows | None = None) -> Deviations:
         """Lay the groups of a stratum on common thresholds, in the scores' own units."""
         knots = common_knots(stratum, n_knots)
-        found = []
+        sums = []
         for atoms in stratum.values():
             at = np.searchsorted(knots, atoms.scores)
-            found.append(
+            sums.append(
                 [np.bincount(at, each, minlength=knots.size) for each in (atoms.weights, atoms.squares)]
             )
-        weights, squares = np.swapaxes(found, 0, 1)
+        weights, squares = np.swapaxes(sums, 0, 1)
         heaviest = np.array([np.max(atoms.squares / atoms.weights) for atoms in stratum.values()])
         degrees = np.array([atoms.degrees for atoms in stratum.values()])
         if clusters is not None:
@@ -151,7 +141,7 @@ class Deviations:
     def pairs(self, comparison: Comparison) -> PairRows:
         """The pairs that are compared, studentised by how far their groups deviate."""
         variances = variances_of(self.degrees, self.effective_sizes, self.heaviest / self.totals)
-        return pair_rows(comparison, variances, self.totals)
+        return studentised_pairs(comparison, variances, self.totals)
 
     def farthest(self, comparison: Comparison, rng: np.random.Generator) -> float:
         """The largest scaled difference of a pair's two deviations, each at a threshold of its own."""
@@ -161,21 +151,21 @@ class Deviations:
         first, second, scale = self.pairs(comparison)
         return float((scale * np.maximum(high[first] - low[second], high[second] - low[first])).max())
 
-    def _ranges(self, reach: FloatArray) -> Ranges:
-        return Ranges(np.arange(self.n_knots), window_ends(self.unit_knots, self.unit_knots, reach))
+    def _ranges(self, half_widths: FloatArray) -> Ranges:
+        return Ranges(np.arange(self.n_knots), window_ends(self.unit_knots, self.unit_knots, half_widths))
 
-    def seen(self, comparison: Comparison, reach: FloatArray) -> FloatArray:
+    def seen(self, comparison: Comparison, half_widths: FloatArray) -> FloatArray:
         """MCDP of each pair (rows) at each half-width, at these thresholds."""
         weights = self.weights
         if comparison.compare == "to_overall":
             weights = np.vstack([weights, weights.sum(axis=0)])
         below = np.cumsum(weights, axis=1)
         below /= below[:, -1:].copy()
-        return mcdp_of_pairs(below, self.pairs(comparison), self._ranges(reach))
+        return mcdp_of_pairs(below, self.pairs(comparison), self._ranges(half_widths))
 
-    def measuring(self, comparison: Comparison, reach: FloatArray) -> Measure:
+    def measuring(self, comparison: Comparison, half_widths: FloatArray) -> Measure:
         """What measures MCDP of the worst pair in resamples, each from a random stream."""
-        pairs, ranges = self.pairs(comparison), self._ranges(reach)
+        pairs, ranges = self.pairs(comparison), self._ranges(half_widths)
 
         def measure(streams: Sequence[np.random.Generator]) -> FloatArray:
             drawn = np.stack([self.deviated(comparison, stream) for stream in streams], axis=1)
@@ -210,7 +200,7 @@ def common_knots(stratum: Stratum, n_knots: int) -> FloatArray:
     scores = scores[order]
     starts = np.flatnonzero(np.append(True, scores[1:] > scores[:-1]))
     shares = np.concatenate([atoms.weights / atoms.weights.sum() for atoms in stratum.values()])
-    return scores[starts[cell_ends(np.add.reduceat(shares[order], starts), n_knots)]]
+    return scores[starts[equal_cells(np.add.reduceat(shares[order], starts), n_knots)]]
 
 
 def deviations_of(counts: ScoreCounts, comparison: Comparison) -> list[Deviations]:
@@ -218,10 +208,25 @@ def deviations_of(counts: ScoreCounts, comparison: Comparison) -> list[Deviation
     strata = strata_of(counts, comparison)
     n_pairs = len(comparison.pairs(range(len(counts.groups)))) * len(strata)
     n_knots = int(np.clip(_PAIRS_BY_KNOTS // n_pairs, LEAST_KNOTS, MOST_KNOTS))
-    found = []
+    deviations = []
     for label, stratum in strata.items():
         clusters = None if counts.clusters is None else counts.clusters.among(list(stratum), label)
         each = Deviations.of_stratum(stratum, n_knots, clusters)
         unit_knots = units_of(each.unit_knots, counts.score_range, counts.resolution)
-        found.append(replace(each, unit_knots=unit_knots))
-    return found
+        deviations.append(replace(each, unit_knots=unit_knots))
+    return deviations
+
+
+def deviation_resamples(
+    counts: ScoreCounts, comparison: Comparison, epsilons: FloatArray, draws: Draws
+) -> Resampled:
+    """How far each pair's gap may be off: draws of the multiplier bootstrap, at up to 8,192 thresholds.
+
+    Pairs come in the order of the counts' curves.
+    """
+    deviations = deviations_of(counts, comparison)
+    half_widths = carried_half_widths(epsilons, counts.resolution)
+    seen = np.concatenate([each.seen(comparison, half_widths) for each in deviations])
+    return resample(
+        deviations, draws, comparison=comparison, epsilons=epsilons, seen=seen, resolution=counts.resolution
+    )

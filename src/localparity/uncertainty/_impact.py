@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localparity._text import capitalised, group_text, number_text, percent, round_inward, run_text
-from localparity._types import (
-    ArrayLike,
-    BoolArray,
-    Criterion,
-    FloatArray,
-    Group,
-    Groups,
-    HigherIs,
-    IntArray,
-    ScoreRange,
-)
+from localparity._types import BoolArray, Criterion, FloatArray, Group, HigherIs, IntArray, ScoreRange
 from localparity._validation import (
     InputError,
     as_choice,
@@ -34,9 +24,14 @@ from localparity._validation import (
 )
 from localparity.counts._comparison import Comparison
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
-from localparity.counts._score_counts import Data, ScoreCounts, input_counts, strata_of
+from localparity.counts._score_counts import Data, ScoreCounts, as_counts, checked_data, strata_of
 from localparity.metrics._gap_curve import Interval
-from localparity.metrics._selection import Selection, quotients, ratios_to_best, standardised_differences
+from localparity.metrics._selection import (
+    SelectionCounts,
+    quotients,
+    ratios_to_best,
+    standardised_differences,
+)
 
 if TYPE_CHECKING:
     from localparity.report import ImpactRatioDisplay
@@ -66,7 +61,8 @@ class ImpactRatio:
     --------
     >>> import localparity as lp
     >>> scores, sex = [0.1, 0.3, 0.6, 0.4, 0.6, 0.8], ["f", "f", "f", "m", "m", "m"]
-    >>> first, _ = lp.impact_ratio_curve(None, scores, sensitive_features=sex).at(0.5)
+    >>> rows = lp.Predictions.from_arrays(None, scores, sensitive_features=sex)
+    >>> first, _ = lp.impact_ratio_curve(rows).at(0.5)
     >>> first.group, first.reference, first.ratio, first.shortfall
     ('f', 'm', 0.5, 1.0)
     """
@@ -135,18 +131,6 @@ def rate_band(size: int, error: float) -> tuple[FloatArray, FloatArray]:
     more than 1,500 rows, k runs over about as many ranks, which are the closer to each other the nearer the
     tails, and a rank between two of them has the end of its neighbour.
 
-    Parameters
-    ----------
-    size : int
-        How many rows the group has.
-    error : float
-        The probability with which the band may miss.
-
-    Returns
-    -------
-    tuple of ndarray
-        The lower and the upper ends, for 0 to `size` rows selected.
-
     Examples
     --------
     >>> low, high = rate_band(100, 0.05)
@@ -169,8 +153,8 @@ def _ranks(size: int) -> IntArray:
     angles = np.linspace(0.0, 0.5 * np.pi, _MOST_RANKS)
     middle = np.rint(size * np.sin(angles) ** 2).astype(np.int64)
     tail = np.arange(1, _TAIL_RANKS + 1)
-    found = np.unique(np.concatenate([tail, middle, size + 1 - tail]))
-    return found[found >= 1]
+    ranks = np.unique(np.concatenate([tail, middle, size + 1 - tail]))
+    return ranks[ranks >= 1]
 
 
 def _ends(size: int, ranks: IntArray, level: float) -> FloatArray:
@@ -200,19 +184,8 @@ def hold_probability(size: int, ranks: IntArray, ends: FloatArray) -> float:
     rank's upper end; the distribution of the process that has met all ends so far is carried from one to the
     next.
 
-    Parameters
-    ----------
-    size : int
-        How many uniform numbers there are.
-    ranks : ndarray
-        Ranks from 1 to `size`, ascending.
-    ends : ndarray
-        What the order statistic of each rank must not be below; that of rank ``size + 1 - ranks`` must not
-        be above 1 less the same.
-
-    Returns
-    -------
-    float
+    No order statistic of a rank may lie below the rank's end, and none of rank ``size + 1 - ranks`` above 1
+    less the same.
 
     Examples
     --------
@@ -282,7 +255,7 @@ class ImpactRatioCurve:
 
     Attributes
     ----------
-    selection : Selection
+    selection : SelectionCounts
         Who is selected at each cutoff.
     reference : hashable or None
         The group that the others are compared with; None for the best-off group at each cutoff.
@@ -308,7 +281,7 @@ class ImpactRatioCurve:
     --------
     >>> import localparity as lp
     >>> scores, sex = [0.1, 0.3, 0.6, 0.4, 0.6, 0.8], ["f", "f", "f", "m", "m", "m"]
-    >>> curve = lp.impact_ratio_curve(None, scores, sensitive_features=sex)
+    >>> curve = lp.impact_ratio_curve(lp.Predictions.from_arrays(None, scores, sensitive_features=sex))
     >>> curve.cutoffs
     array([0. , 0.1, 0.3, 0.4, 0.6, 0.8])
     >>> curve.ratios.round(2)
@@ -316,7 +289,7 @@ class ImpactRatioCurve:
            [1.  , 1.  , 1.  , 1.  , 1.  ,  nan]])
     """
 
-    selection: Selection
+    selection: SelectionCounts
     reference: Group | None
     higher_is: HigherIs
     score_range: ScoreRange
@@ -504,7 +477,15 @@ class ImpactRatioCurve:
         -------
         SafeCutoffs
         """
-        return find_safe_cutoffs(self, as_fraction(min_ratio, "min_ratio"))
+        min_ratio = as_fraction(min_ratio, "min_ratio")
+        aim = min_ratio * (1.0 - _SLACK)
+        by_estimate = _ranges(self, np.all(self.least_ratios >= aim, axis=0))
+        by_band = None
+        if self.confidence is not None:
+            by_band = _ranges(self, np.all(self.ratio_bands[0] >= aim, axis=0))
+        cutoff, worst = self.worst()
+        complete = self.selection.complete
+        return SafeCutoffs(min_ratio, self.confidence, by_estimate, by_band, worst, cutoff, complete)
 
     def disclosed(self, min_group_size: int = DISCLOSURE_LIMIT, *, most: int = 10_000) -> ImpactRatioCurve:
         """Return the curve at so few cutoffs that every step rests on enough people, to be handed on.
@@ -535,8 +516,8 @@ class ImpactRatioCurve:
                 f"no cutoff that selects anybody parts every group into {limit} people and more, or none; "
                 f"leave small groups out, or pass a smaller {setting('min_group_size')}"
             )
-        kept = np.searchsorted(self.cutoffs, shown.cutoffs)
-        accuracy = None if self.accuracy is None else self.accuracy[kept]
+        columns = np.searchsorted(self.cutoffs, shown.cutoffs)
+        accuracy = None if self.accuracy is None else self.accuracy[columns]
         return replace(self, selection=shown, accuracy=accuracy)
 
     def to_dict(self, *, min_group_size: int = DISCLOSURE_LIMIT) -> dict[str, Any]:
@@ -559,10 +540,10 @@ class ImpactRatioCurve:
             for name in ("rate", "ratio", "odds_ratio"):
                 arrays[f"{name}s_low"], arrays[f"{name}s_high"] = getattr(shown, f"{name}_bands")
         groups: list[dict[str, Any]] = [{"group": group} for group in self.groups]
-        for row, found in enumerate(groups):
+        for row, of_group in enumerate(groups):
             if self.standardised_differences is not None:
-                found["standardised_difference"] = finite(self.standardised_differences[self.groups[row]])
-            found |= {name: finite(array[row].tolist()) for name, array in arrays.items()}
+                of_group["standardised_difference"] = finite(self.standardised_differences[self.groups[row]])
+            of_group |= {name: finite(array[row].tolist()) for name, array in arrays.items()}
         return {
             "reference": self.reference,
             "higher_is": self.higher_is,
@@ -596,9 +577,9 @@ class ImpactRatioCurve:
         if self.reference is None:
             return ratios_to_best(part, whole)
         row = self.groups.index(self.reference)
-        found = quotients(part, whole[row])
-        found[row] = np.where(np.isnan(found[row]), np.nan, 1.0)
-        return found
+        ratios = quotients(part, whole[row])
+        ratios[row] = np.where(np.isnan(ratios[row]), np.nan, 1.0)
+        return ratios
 
     def __repr__(self) -> str:
         reference = "the best-off group" if self.reference is None else repr(self.reference)
@@ -640,7 +621,8 @@ class CutoffRange:
     --------
     >>> import localparity as lp
     >>> scores, sex = [0.1, 0.1, 0.4, 0.6, 0.9, 0.9], ["f", "m"] * 3
-    >>> first, second = lp.safe_cutoffs([0, 0, 0, 1, 1, 1], scores, sensitive_features=sex).by_estimate
+    >>> rows = lp.Predictions.from_arrays([0, 0, 0, 1, 1, 1], scores, sensitive_features=sex)
+    >>> first, second = lp.impact_ratio_curve(rows).safe_cutoffs().by_estimate
     >>> second.text, second.best_cutoff, round(second.accuracy, 4)
     ('from 0.6 up to, but not including, 0.9', 0.6, 0.8333)
     """
@@ -690,8 +672,9 @@ class SafeCutoffs:
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(20_000, random_state=0)
-    >>> found = lp.safe_cutoffs(None, census.score, sensitive_features=census.sensitive_features)
-    >>> print(found.sentence)
+    >>> sex = census.sensitive_features
+    >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
+    >>> print(lp.impact_ratio_curve(rows).safe_cutoffs().sentence)
     Any cutoff from 0 up to, but not including, 0.1229, or in a narrower range, keeps every group's
     ratio at or above 0.8 with 95% confidence.
     """
@@ -770,24 +753,12 @@ def _one_of(ranges: Sequence[CutoffRange]) -> str:
     return f"{text}, or in {'a narrower range' if others == 1 else f'one of {others:,} narrower ranges'},"
 
 
-def find_safe_cutoffs(curve: ImpactRatioCurve, min_ratio: float) -> SafeCutoffs:
-    """The cutoffs of a curve at which every group's ratio is at least `min_ratio`."""
-    aim = min_ratio * (1.0 - _SLACK)
-    by_estimate = _ranges(curve, np.all(curve.least_ratios >= aim, axis=0))
-    by_band = None
-    if curve.confidence is not None:
-        by_band = _ranges(curve, np.all(curve.ratio_bands[0] >= aim, axis=0))
-    worst_cutoff, worst = curve.worst()
-    complete = curve.selection.complete
-    return SafeCutoffs(min_ratio, curve.confidence, by_estimate, by_band, worst, worst_cutoff, complete)
-
-
 def _ranges(curve: ImpactRatioCurve, safe: BoolArray) -> tuple[CutoffRange, ...]:
     """The runs of safe cutoffs."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], safe, [False]])))
     selection = curve.selection
     shares = selection.selected.sum(axis=0) / selection.sizes.sum()
-    found = []
+    ranges = []
     for start, end in edges.reshape(-1, 2).tolist():
         low, top = float(curve.cutoffs[start]), end == curve.cutoffs.size
         high = curve.score_range[1] if top else float(curve.cutoffs[end])
@@ -797,8 +768,8 @@ def _ranges(curve: ImpactRatioCurve, safe: BoolArray) -> tuple[CutoffRange, ...]
             best, accuracy = float(curve.cutoffs[place]), float(curve.accuracy[place])
         text = _text(low, high, top, curve.whole)
         ends = float(shares[start]), float(shares[end - 1])
-        found.append(CutoffRange(low, high, top, *ends, best, accuracy, text))
-    return tuple(found)
+        ranges.append(CutoffRange(low, high, top, *ends, best, accuracy, text))
+    return tuple(ranges)
 
 
 def _text(low: float, high: float, top: bool, whole: bool) -> str:
@@ -813,35 +784,27 @@ def _text(low: float, high: float, top: bool, whole: bool) -> str:
 
 
 def impact_ratio_curve(
-    y_true: ArrayLike | Data | None,
-    y_score: ArrayLike | None = None,
+    data: Data,
     *,
-    sensitive_features: Groups | None = None,
     reference: Group | None = None,
     higher_is: HigherIs = "better",
     criterion: Criterion = "demographic_parity",
-    sample_weight: ArrayLike | None = None,
-    score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
     confidence: float | None = 0.95,
 ) -> ImpactRatioCurve:
     """Selection rates and their ratios at every cutoff at once, with bands that hold at all of them together.
 
     The adverse impact ratio of a group is its selection rate over that of a reference group. A model may pass
-    a rule about ratios at one cutoff and fail at another: `p_rule` is the lowest ratio at one of them.
+    a rule about ratios at one cutoff and fail at another: `p_rule` is the lowest ratio at one of them, and
+    ``impact_ratio_curve(data).safe_cutoffs()`` are the cutoffs at which no group is below four fifths.
 
     The bands hold at any sample size, for all groups and all cutoffs together, and are sharp in the tails:
     they ask for independent rows, and for scores that were not computed on the rows the model was trained on.
 
     Parameters
     ----------
-    y_true : array-like, Predictions, ScoreCounts or None
-        Labels 0 and 1, for the accuracy at each cutoff and for criteria that need them, or None. Predictions
-        or ScoreCounts stand for all of the arrays.
-    y_score : array-like
-        Scores inside `score_range`.
-    sensitive_features : array-like, data frame or mapping of columns
-        The group of each row. Of several columns, the groups are the combinations that occur.
+    data : Predictions or ScoreCounts
+        The people, as `Predictions.from_arrays` makes them; labels give the accuracy at each cutoff.
     reference : hashable, optional
         The group that the others are compared with; without it, the best-off group at each cutoff, the one
         with the highest selection rate.
@@ -850,10 +813,6 @@ def impact_ratio_curve(
     criterion : str
         Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1) or
         "predictive_equality" (label 0).
-    sample_weight : array-like, optional
-        Weights that are not negative; they need ``confidence=None``.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
     confidence : float or None
@@ -867,99 +826,17 @@ def impact_ratio_curve(
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(5000, random_state=0)
-    >>> curve = lp.impact_ratio_curve(None, census.score, sensitive_features=census.sensitive_features)
-    >>> women, men = curve.at(0.2)
+    >>> sex = census.sensitive_features
+    >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
+    >>> women, men = lp.impact_ratio_curve(rows).at(0.2)
     >>> women.group, round(women.ratio, 2), women.shortfall
     ('Female', 0.68, 616.0)
     """
     comparison = Comparison(criterion, min_group_size=min_group_size)
-    counts = input_counts(
-        comparison,
-        y_true,
-        y_score,
-        sensitive_features,
-        sample_weight=sample_weight,
-        score_range=score_range,
-        keep_labels=True,
-    )
+    counts = as_counts(checked_data(data, comparison))
     return curve_of_counts(
         counts, comparison, reference=reference, higher_is=higher_is, confidence=confidence
     )
-
-
-def safe_cutoffs(
-    y_true: ArrayLike | Data | None,
-    y_score: ArrayLike | None = None,
-    *,
-    sensitive_features: Groups | None = None,
-    min_ratio: float = 0.8,
-    reference: Group | None = None,
-    higher_is: HigherIs = "better",
-    criterion: Criterion = "demographic_parity",
-    sample_weight: ArrayLike | None = None,
-    score_range: ScoreRange = (0.0, 1.0),
-    min_group_size: int = 1,
-    confidence: float | None = 0.95,
-) -> SafeCutoffs:
-    """The cutoffs at which every group's selection rate is at least a ratio of the reference's.
-
-    They are found exactly, as ranges of cutoffs: by the measured ratios, and by the lower ends of their
-    bands, which hold at all cutoffs together. So any cutoff of the latter may be chosen after a look at the
-    data.
-
-    Parameters
-    ----------
-    y_true : array-like, Predictions, ScoreCounts or None
-        Labels 0 and 1, for the accuracy at each cutoff and for criteria that need them, or None. Predictions
-        or ScoreCounts stand for all of the arrays.
-    y_score : array-like
-        Scores inside `score_range`.
-    sensitive_features : array-like, data frame or mapping of columns
-        The group of each row. Of several columns, the groups are the combinations that occur.
-    min_ratio : float
-        The least ratio that is safe, a fraction in [0, 1]; 0.8 is the four-fifths rule of thumb.
-    reference : hashable, optional
-        The group that the others are compared with; without it, the best-off group at each cutoff.
-    higher_is : str
-        "better" selects people with a score above the cutoff, "worse" those with a score at or below it.
-    criterion : str
-        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1) or
-        "predictive_equality" (label 0).
-    sample_weight : array-like, optional
-        Weights that are not negative; they need ``confidence=None``.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    min_group_size : int
-        A group with fewer rows among the people compared is an error.
-    confidence : float or None
-        The probability with which all safe cutoffs are safe; None finds them by estimate alone.
-
-    Returns
-    -------
-    SafeCutoffs
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> scores, sex = [0.1, 0.1, 0.4, 0.6, 0.9, 0.9], ["f", "m"] * 3
-    >>> found = lp.safe_cutoffs(None, scores, sensitive_features=sex, confidence=None)
-    >>> [(each.low, each.high) for each in found.by_estimate]
-    [(0.0, 0.4), (0.6, 0.9)]
-    """
-    min_ratio = as_fraction(min_ratio, "min_ratio")
-    curve = impact_ratio_curve(
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        reference=reference,
-        higher_is=higher_is,
-        criterion=criterion,
-        sample_weight=sample_weight,
-        score_range=score_range,
-        min_group_size=min_group_size,
-        confidence=confidence,
-    )
-    return curve.safe_cutoffs(min_ratio)
 
 
 def curve_of_counts(
@@ -990,7 +867,7 @@ def curve_of_counts(
                 f"the bands do not hold with {why}; pass {setting(confidence=None)} for a curve without"
             )
     ((label, stratum),) = strata.items()
-    selection = Selection.everywhere(counts, stratum, higher_is)
+    selection = SelectionCounts.everywhere(counts, stratum, higher_is)
     known = counts.rank_error == 0.0
     return ImpactRatioCurve(
         selection,

@@ -143,12 +143,12 @@ def mcdp_interval(
     curves = gap_curves(counts, comparison)
     pairs = [measured_pair(curve, epsilons) for curve in curves]
     if as_interval_method(method, counts) == "finite_sample":
-        found = finite_sample_intervals(pairs, confidence, side)
+        intervals = finite_sample_intervals(pairs, confidence, side)
     else:
         draws = Draws(n_resamples, random_state, n_jobs)
         radii = bootstrap_band(counts, comparison, confidence, draws)
-        found = band_intervals(pairs, radii, confidence)
-    (interval,) = worst_intervals(found)
+        intervals = band_intervals(pairs, radii, confidence)
+    (interval,) = worst_intervals(intervals)
     return replace(interval, **_OTHER_END.get(side, {}))
 
 

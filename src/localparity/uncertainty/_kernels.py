@@ -32,31 +32,16 @@ _ROOM = 1024
 
 
 class CellArrays(NamedTuple):
-    """The cells of a pool.
+    """The cells of a pool."""
 
-    Attributes
-    ----------
-    starts, knots : ndarray
-        Where each cell begins, which is where the one before ends, and where it ends.
-    first : ndarray
-        The place of each cell's first distinct score, and behind the last cell how many scores there are.
-    scores : ndarray
-        The distinct scores, the last of each cell its knot.
-    people : ndarray
-        How many people are before each score, and behind the last how many there are.
-    log_factorials : ndarray
-        Up to the people of the largest cell that can be parted.
-    n_groups : int
-        How many groups the people are dealt to.
-    """
-
-    starts: FloatArray
+    starts: FloatArray  # where each cell begins, which is where the one before ends, and where it ends
     knots: FloatArray
+    # The place of each cell's first distinct score, and behind the last cell how many scores there are
     first: IntArray
-    scores: FloatArray
-    people: IntArray
-    log_factorials: FloatArray
-    n_groups: int
+    scores: FloatArray  # the distinct scores, the last of each cell its knot
+    people: IntArray  # how many people are before each score, and behind the last how many there are
+    log_factorials: FloatArray  # up to the people of the largest cell that can be parted
+    n_groups: int  # how many groups the people are dealt to
 
 
 class Pair(NamedTuple):
@@ -190,23 +175,12 @@ _SLACK = 0.5
 
 
 class WindowArrays(NamedTuple):
-    """The cells that windows hold, at each half-width (rows) from the start of each cell (columns).
+    """The cells that windows hold, at each half-width (rows) from the start of each cell (columns)."""
 
-    Attributes
-    ----------
-    reach : ndarray
-        The half-width that a run must exceed.
-    ends : ndarray
-        How many knots are at or below the end of the window.
-    levels : int
-        How many levels of minima over a power of two knots the windows need.
-    places : ndarray
-        Where the two powers of two begin that make up the window's knots, in a flat table of all levels.
-    """
-
-    reach: FloatArray
-    ends: IntArray
-    levels: int
+    half_widths: FloatArray  # the half-width that a run must exceed
+    ends: IntArray  # how many knots are at or below the end of the window
+    levels: int  # how many levels of minima over a power of two knots the windows need
+    # Where the two powers of two begin that make up the window's knots, in a flat table of all levels
     places: NDArray[np.int32]
 
 
@@ -224,11 +198,11 @@ def _minima(values: FloatArray, most: FloatArray, windows: WindowArrays) -> Floa
         for place in range(width - half):
             here[place] = min(below[place], above[place])
     one, other = windows.places
-    found = np.empty(one.shape)
+    minima = np.empty(one.shape)
     for row in range(one.shape[0]):
         for place in range(one.shape[1]):
-            found[row, place] = min(table[one[row, place]], table[other[row, place]], most[place])
-    return found
+            minima[row, place] = min(table[one[row, place]], table[other[row, place]], most[place])
+    return minima
 
 
 @compiled
@@ -247,16 +221,18 @@ def _bound_windows(cuts: IntArray, pair: Pair, windows: WindowArrays) -> tuple[f
 @compiled
 def _stretches(above: FloatArray, ends: IntArray, floor: float) -> IntArray:
     """The stretches of cells that windows meet whose least gap may exceed a floor, as their two ends."""
-    found = np.empty((above.size // 2 + 1, 2), np.int64)
+    stretches = np.empty((above.size // 2 + 1, 2), np.int64)
     number = -1
     for cell in range(above.size):
         if above[cell] > floor:
-            if number < 0 or cell > found[number, 1]:
+            if number < 0 or cell > stretches[number, 1]:
                 number += 1
-                found[number, 0] = cell
+                stretches[number, 0] = cell
             # A window from inside the cell may end as late as one from the cell's end.
-            found[number, 1] = above.size if cell + 1 == above.size else min(ends[cell + 1] + 1, above.size)
-    return found[: number + 1]
+            stretches[number, 1] = (
+                above.size if cell + 1 == above.size else min(ends[cell + 1] + 1, above.size)
+            )
+    return stretches[: number + 1]
 
 
 @compiled
@@ -281,17 +257,17 @@ def _steps_of(stretches: IntArray, cuts: IntArray, pair: Pair, cells: CellArrays
     starts, knots, scores = cells.starts, cells.knots, cells.scores
     lengths = stretches[:, 1] - stretches[:, 0]
     steps = np.empty((2 * lengths.sum() + len(stretches), 5))
-    found = 0
+    count = 0
     for begin, end in stretches:
         for cell in range(begin, end):
             gap = gap_at(cuts, cell, pair)
-            found = _append(steps, found, starts[cell], (gap, gap), _KNOWN, most)
+            count = _append(steps, count, starts[cell], (gap, gap), _KNOWN, most)
             if cuts[cell + 1, PLACE] - cuts[cell, PLACE] > 1:
                 part = cell, cell + 1
                 at, bounds = scores[cuts[cell, PLACE]], bounds_inside(cuts, part, pair)
-                found = _append(steps, found, at, bounds, part, most)
-        found = _append(steps, found, knots[end - 1], (0.0, 0.0), _KNOWN, most)
-    return steps[:found]
+                count = _append(steps, count, at, bounds, part, most)
+        count = _append(steps, count, knots[end - 1], (0.0, 0.0), _KNOWN, most)
+    return steps[:count]
 
 
 @compiled
@@ -301,7 +277,7 @@ def _half_width(start: float, end: float) -> float:
 
 
 @compiled
-def _highest_run(steps: FloatArray, bound: int, reach: float, floor: float) -> float:
+def _highest_run(steps: FloatArray, bound: int, half_width: float, floor: float) -> float:
     """The highest of the runs that carry a window, by one of the two bounds; the floor if none is higher."""
     stack = np.empty((len(steps) + 1, 2))
     stack[0, 1] = floor
@@ -311,7 +287,7 @@ def _highest_run(steps: FloatArray, bound: int, reach: float, floor: float) -> f
         start = at
         while stack[depth, 1] > value:
             start = stack[depth, 0]
-            if stack[depth, 1] > floor and (reach == 0.0 or _half_width(start, at) > reach):
+            if stack[depth, 1] > floor and (half_width == 0.0 or _half_width(start, at) > half_width):
                 floor = stack[depth, 1]
             depth -= 1
         if value > stack[depth, 1]:
@@ -321,30 +297,32 @@ def _highest_run(steps: FloatArray, bound: int, reach: float, floor: float) -> f
 
 
 @compiled
-def _kept(steps: FloatArray, between: tuple[float, float], reach: float) -> tuple[FloatArray, IntArray]:
+def _kept(steps: FloatArray, between: tuple[float, float], half_width: float) -> tuple[FloatArray, IntArray]:
     """The steps that MCDP, which lies between two numbers, depends on, and the parts among them."""
     least, most = between
     parts = np.empty((len(steps), 2), np.int64)
-    kept = found = start = 0
+    n_steps = n_parts = start = 0
     while start < len(steps):
         end = start
         while steps[end, _UPPER] > least:
             end += 1
-        if end > start and (reach == 0.0 or _half_width(steps[start, _AT], steps[end, _AT]) > reach):
+        if end > start and (
+            half_width == 0.0 or _half_width(steps[start, _AT], steps[end, _AT]) > half_width
+        ):
             for step in range(start, end):
                 for column in range(5):
-                    steps[kept, column] = steps[step, column]
-                if steps[kept, _LOWER] >= most:
-                    steps[kept, _LEFT] = -1.0
-                elif steps[kept, _LEFT] >= 0.0:
-                    parts[found, 0], parts[found, 1] = steps[kept, _LEFT], steps[kept, _RIGHT]
-                    found += 1
-                kept += 1
-            steps[kept, _AT], steps[kept, _LOWER], steps[kept, _UPPER] = steps[end, _AT], 0.0, 0.0
-            steps[kept, _LEFT] = -1.0
-            kept += 1
+                    steps[n_steps, column] = steps[step, column]
+                if steps[n_steps, _LOWER] >= most:
+                    steps[n_steps, _LEFT] = -1.0
+                elif steps[n_steps, _LEFT] >= 0.0:
+                    parts[n_parts, 0], parts[n_parts, 1] = steps[n_steps, _LEFT], steps[n_steps, _RIGHT]
+                    n_parts += 1
+                n_steps += 1
+            steps[n_steps, _AT], steps[n_steps, _LOWER], steps[n_steps, _UPPER] = steps[end, _AT], 0.0, 0.0
+            steps[n_steps, _LEFT] = -1.0
+            n_steps += 1
         start = end + 1
-    return steps[:kept], parts[:found]
+    return steps[:n_steps], parts[:n_parts]
 
 
 @compiled
@@ -353,24 +331,24 @@ def _refined(
 ) -> FloatArray:
     """The steps once more, with those inside of parts known at the middle of the part."""
     new = np.empty((len(steps) + 2 * middles.size, 5))
-    found = number = 0
+    count = number = 0
     for step in range(len(steps)):
         at, bounds = steps[step, _AT], (steps[step, _LOWER], steps[step, _UPPER])
         left, right = int(steps[step, _LEFT]), int(steps[step, _RIGHT])
         if left < 0:
-            found = _append(new, found, at, bounds, _KNOWN, most)
+            count = _append(new, count, at, bounds, _KNOWN, most)
             continue
         middle = middles[number]
         number += 1
         place, gap = cuts[middle, PLACE], gap_at(cuts, middle, pair)
         if place - cuts[left, PLACE] > 1:
             part = left, middle
-            found = _append(new, found, at, bounds_inside(cuts, part, pair), part, most)
-        found = _append(new, found, scores[place - 1], (gap, gap), _KNOWN, most)
+            count = _append(new, count, at, bounds_inside(cuts, part, pair), part, most)
+        count = _append(new, count, scores[place - 1], (gap, gap), _KNOWN, most)
         if cuts[right, PLACE] - place > 1:
             part = middle, right
-            found = _append(new, found, scores[place], bounds_inside(cuts, part, pair), part, most)
-    return new[:found]
+            count = _append(new, count, scores[place], bounds_inside(cuts, part, pair), part, most)
+    return new[:count]
 
 
 @compiled
@@ -390,19 +368,19 @@ def _mcdp(
     soon as some do, the others need not be looked at.
     """
     found, ceiling = between
-    reach, ends = window
+    half_width, ends = window
     # The largest gap at a knot is floor enough where any run carries a window.
-    slack = np.inf if reach == 0.0 else _SLACK * np.sqrt((pair.one_first + pair.one_second) / above.size)
+    slack = np.inf if half_width == 0.0 else _SLACK * np.sqrt((pair.one_first + pair.one_second) / above.size)
     while ceiling > found:
         floor = max(found, ceiling - slack)
         steps = _steps_of(_stretches(above, ends, floor), cuts, pair, cells, ceiling)
         least = floor
         while True:
-            most = _highest_run(steps, _UPPER, reach, least)
-            least = _highest_run(steps, _LOWER, reach, least)
+            most = _highest_run(steps, _UPPER, half_width, least)
+            least = _highest_run(steps, _LOWER, half_width, least)
             if most <= least:
                 break
-            steps, parts = _kept(steps, (least, most), reach)
+            steps, parts = _kept(steps, (least, most), half_width)
             if used + len(parts) > len(cuts):
                 larger = np.zeros((2 * (used + len(parts)), cuts.shape[1]), np.int64)
                 larger[:used] = cuts[:used]
@@ -422,8 +400,8 @@ def _negligible(pair: Pair) -> float:
     Where the sizes of two groups have no common factor, a gap that changes its sign is hardly ever 0, and how
     near it comes to 0 would have to be found out wherever it does.
     """
-    found = 1e-3 * np.sqrt(pair.one_first + pair.one_second)
-    return found if found > pair.one_first * pair.one_second else 0.0
+    negligible = 1e-3 * np.sqrt(pair.one_first + pair.one_second)
+    return negligible if negligible > pair.one_first * pair.one_second else 0.0
 
 
 @compiled
@@ -442,16 +420,16 @@ def worst_of_deal(
     first, second, scale = pairs
     one = 1.0 / dealt.sum(axis=1)
     cuts, used = cuts_of(dealt, cells.first), dealt.shape[1] + 1
-    worst, scaled = np.zeros(windows.reach.size), np.zeros(windows.reach.size)
+    worst, scaled = np.zeros(windows.half_widths.size), np.zeros(windows.half_widths.size)
     for place in range(first.size):
         pair = Pair(first[place], second[place], one[first[place]], one[second[place]])
         largest, above = _bound_windows(cuts, pair, windows)
-        for row in range(windows.reach.size):
+        for row in range(windows.half_widths.size):
             floor = max(min(worst[row], scaled[row] / scale[place]), _negligible(pair))
-            between = (max(floor, largest) if windows.reach[row] == 0.0 else floor, above[row].max())
-            window = (windows.reach[row], windows.ends[row])
-            found, cuts, used = _mcdp(above[row], between, window, cuts, used, pair, cells, rng)
-            worst[row], scaled[row] = max(worst[row], found), max(scaled[row], scale[place] * found)
+            between = (max(floor, largest) if windows.half_widths[row] == 0.0 else floor, above[row].max())
+            window = (windows.half_widths[row], windows.ends[row])
+            mcdp, cuts, used = _mcdp(above[row], between, window, cuts, used, pair, cells, rng)
+            worst[row], scaled[row] = max(worst[row], mcdp), max(scaled[row], scale[place] * mcdp)
     return worst, scaled
 
 
@@ -461,50 +439,33 @@ def worst_of_deal(
 
 
 class ScoreArrays(NamedTuple):
-    """The scores of both models together, ascending.
+    """The scores of both models together, ascending."""
 
-    Attributes
-    ----------
-    codes : ndarray
-        The group of the person that each score belongs to.
-    ends : ndarray
-        How many scores are at or below each knot.
-    knots : ndarray
-        The distinct scores, as fractions of the score range.
-    """
-
-    codes: NDArray[np.int32]
-    ends: IntArray
-    knots: FloatArray
+    codes: NDArray[np.int32]  # the group of the person that each score belongs to
+    ends: IntArray  # how many scores are at or below each knot
+    knots: FloatArray  # the distinct scores, as fractions of the score range
 
 
 class PairSteps(NamedTuple):
-    """What a score of weight 1 adds to the gap of each pair.
+    """What a score of weight 1 adds to the gap of each pair."""
 
-    Attributes
-    ----------
-    steps : ndarray of shape (pairs, groups)
-        What one of each group adds, times the weights of the pair's two sides: whole numbers without weights,
-        so that equal gaps are equal floats.
-    scale : ndarray
-        One over the product of the weights of each pair's two sides.
-    """
-
+    # (pairs, groups): What one of each group adds, times the weights of the pair's two sides: whole numbers
+    # without weights, so that equal gaps are equal floats
     steps: FloatArray
-    scale: FloatArray
+    scale: FloatArray  # one over the product of the weights of each pair's two sides
 
 
 @compiled
 def mcdp_of_models(
-    scores: ScoreArrays, models: NDArray[np.uint8], weights: FloatArray, pairs: PairSteps, reach: float
+    scores: ScoreArrays, models: NDArray[np.uint8], weights: FloatArray, pairs: PairSteps, half_width: float
 ) -> tuple[float, float]:
     """MCDP of the worst pair under each of two models, given which of them, 0 or 1, each score is of.
 
-    A run carries a window if it is longer than `reach`; where that is 0, any run does.
+    A run carries a window if it is longer than `half_width`; where that is 0, any run does.
     """
-    found = np.zeros(2)
+    worst = np.zeros(2)
     gap = np.zeros((2, scores.knots.size))
-    half_width = np.array([reach])
+    half_widths = np.array([half_width])
     for pair in range(pairs.scale.size):
         so_far = np.zeros(2)
         largest = np.zeros(2)
@@ -518,10 +479,10 @@ def mcdp_of_models(
                 gap[model, knot] = so_far[model] * pairs.scale[pair]
                 largest[model] = max(largest[model], abs(gap[model, knot]))
         for model in range(2):
-            if reach > 0.0 and largest[model] > found[model]:
-                largest[model] = highest_runs(scores.knots, gap[model], half_width)[0]
-            found[model] = max(found[model], largest[model])
-    return found[0], found[1]
+            if half_width > 0.0 and largest[model] > worst[model]:
+                largest[model] = highest_runs(scores.knots, gap[model], half_widths)[0]
+            worst[model] = max(worst[model], largest[model])
+    return worst[0], worst[1]
 
 
 # The worst gap over all splits of an ordered sensitive feature, without a pass over the scores for each.

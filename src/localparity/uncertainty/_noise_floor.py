@@ -12,9 +12,17 @@ import numpy as np
 from localparity._types import ArrayLike, Compare, FloatArray, IntArray, Seed
 from localparity._validation import InputError, as_count, as_epsilon, as_numbers
 from localparity.counts._comparison import Comparison
-from localparity.uncertainty._pairs import Measure, PairRows, Ranges, measuring_rows, pair_rows, window_ends
 from localparity.uncertainty._permutation import null_quantiles
-from localparity.uncertainty._resampling import Draws, resample
+from localparity.uncertainty._resampling import (
+    Draws,
+    Measure,
+    PairRows,
+    Ranges,
+    measuring_rows,
+    resample,
+    studentised_pairs,
+    window_ends,
+)
 
 _KNOTS = 10_000
 _MOST_PEOPLE = 10**12
@@ -97,13 +105,13 @@ def noise_floor(
     if scores is not None:
         places = np.quantile(_unit_scores(scores), places, method="inverted_cdf")
     source = OneDistribution(sizes, *np.unique(places, return_counts=True))
-    found = resample(
+    resampled = resample(
         [source],
         Draws(n_resamples, random_state, n_jobs),
         comparison=Comparison(compare=compare),
         epsilons=epsilons,
     )
-    null = found.worst[:, 0]
+    null = resampled.worst[:, 0]
     return NoiseFloor(float(null.mean()), null_quantiles(null))
 
 
@@ -120,21 +128,11 @@ def as_sizes(group_sizes: Sequence[int]) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class OneDistribution:
-    """Groups that are drawn from one and the same distribution.
+    """Groups that are drawn from one and the same distribution."""
 
-    Attributes
-    ----------
-    sizes : ndarray
-        The people of each group.
-    knots : ndarray
-        The scores that they may have.
-    rows : ndarray
-        How likely each is, as a number of rows.
-    """
-
-    sizes: IntArray
-    knots: FloatArray
-    rows: IntArray
+    sizes: IntArray  # the people of each group
+    knots: FloatArray  # the scores that they may have
+    rows: IntArray  # how likely each is, as a number of rows
 
     @property
     def n_knots(self) -> int:
@@ -143,12 +141,12 @@ class OneDistribution:
 
     def pairs(self, comparison: Comparison) -> PairRows:
         """The pairs that are compared, studentised by the sizes of the groups."""
-        return pair_rows(comparison, 1.0 / self.sizes, self.sizes)
+        return studentised_pairs(comparison, 1.0 / self.sizes, self.sizes)
 
-    def measuring(self, comparison: Comparison, reach: FloatArray) -> Measure:
+    def measuring(self, comparison: Comparison, half_widths: FloatArray) -> Measure:
         """What measures MCDP of the worst pair in resamples, each from a random stream."""
         pairs = self.pairs(comparison)
-        ranges = Ranges(np.arange(self.n_knots), window_ends(self.knots, self.knots, reach))
+        ranges = Ranges(np.arange(self.n_knots), window_ends(self.knots, self.knots, half_widths))
         shares = self.rows / self.rows.sum()
 
         def draw(stream: np.random.Generator) -> IntArray:

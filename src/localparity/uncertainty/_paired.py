@@ -194,44 +194,35 @@ def compare_scores(
     named = {"first_scores": first_scores, "second_scores": second_scores}
     n_first, n_second = (as_vector(scores, name).size for name, scores in named.items())
     check_rows("second_scores", n_second, n_first, "first_scores")
-    given: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
+    options: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
     models = [
-        check_predictions(labels, scores, sensitive_features, **given, names=Names(y_score=name))
+        check_predictions(labels, scores, sensitive_features, **options, names=Names(y_score=name))
         for name, scores in named.items()
     ]
     first, second = (worst_mcdp(model, comparison, epsilons, as_jobs(n_jobs)).item() for model in models)
     people = SamePeople(models[0], models[1], comparison)
     draws = Draws(n_resamples, random_state, n_jobs)
     check_resamples(draws.n_resamples, confidence)
-    found = people.resampled(float(epsilons[0]), draws)
-    margins = found.margins(confidence, people.fewest)
+    resampled = people.resampled(float(epsilons[0]), draws)
+    margins = resampled.margins(confidence, people.fewest)
     ends = np.clip(second - first + margins, -1.0, 1.0).tolist()
     return PairedComparison(
-        first, second, Interval(ends[0], second - first, ends[1], confidence), found.p_value
+        first, second, Interval(ends[0], second - first, ends[1], confidence), resampled.p_value
     )
 
 
 @dataclass(frozen=True, eq=False)
-class Resampled:
-    """MCDP of the first and the second model (columns) on the same people.
+class PairedDraws:
+    """MCDP of the first and the second model (columns) on the same people."""
 
-    Attributes
-    ----------
-    seen : ndarray
-        Of the people as they are.
-    swapped, weighted : ndarray
-        Of each resample (rows), with scores swapped at random and with people weighted at random.
-    deviated : ndarray
-        How much random weights change the gap of some pair at the worst threshold, in each resample.
-    slopes : ndarray of shape (2, resamples, 2)
-        How fast both change as weights move in a random direction, from those of the people as they are and
-        from those of `weighted`.
-    """
-
-    seen: FloatArray
+    seen: FloatArray  # of the people as they are
+    # Of each resample (rows), with scores swapped at random and with people weighted at random
     swapped: FloatArray
     weighted: FloatArray
+    # How much random weights change the gap of some pair at the worst threshold, in each resample
     deviated: FloatArray
+    # (2, resamples, 2): How fast both change as weights move in a random direction, from those of the people
+    # as they are and from those of `weighted`
     slopes: FloatArray
 
     @property
@@ -253,10 +244,10 @@ class Resampled:
         parity = np.where(self.seen <= chance, self.seen, 0.0)
         ends = [[-parity[1], parity[0]]]
         for factors, deviation in (((1.0, _MOST_BIAS), moving), ((0.0, 1.0), fixed)):
-            reach = t.ppf(0.5 + 0.5 * confidence, fewest - 1.0) * deviation
+            margin = t.ppf(0.5 + 0.5 * confidence, fewest - 1.0) * deviation
             # With windows the least gap inside may also be too small by chance.
             least, most = np.sort(np.outer(factors, bias), axis=0)
-            ends.append([least[0] - most[1] - reach, most[0] - least[1] + reach])
+            ends.append([least[0] - most[1] - margin, most[0] - least[1] + margin])
         low, high = np.transpose(ends)
         return np.array([low.min(), high.max()])
 
@@ -288,15 +279,15 @@ class SamePeople:
     @cached_property
     def fewest(self) -> float:
         """The fewest independent rows of one weight that would be as precise as a group compared."""
-        found = []
+        sizes = []
         for label in self.comparison.labels:
             rows = slice(None) if label is None else self.labels == label
             keys = self.clusters[rows] * len(self.groups) + self.codes[rows]
             distinct, place = np.unique(keys, return_inverse=True)
             totals = np.bincount(place, self.weights[rows])
             of_group = distinct % len(self.groups)
-            found.append((np.bincount(of_group, totals) ** 2 / np.bincount(of_group, totals**2)).min())
-        return float(min(found))
+            sizes.append((np.bincount(of_group, totals) ** 2 / np.bincount(of_group, totals**2)).min())
+        return float(min(sizes))
 
     def _strata(self) -> Iterator[PairedStratum]:
         """The people under each label that is compared."""
@@ -320,55 +311,43 @@ class SamePeople:
                 pairs,
             )
 
-    def resampled(self, epsilon: float, draws: Draws) -> Resampled:
+    def resampled(self, epsilon: float, draws: Draws) -> PairedDraws:
         """MCDP of both models with scores swapped, and with people weighted, at random."""
         strata = list(self._strata())
-        reach = float(carried_half_widths(np.array([epsilon]), self.resolution)[0])
+        half_width = float(carried_half_widths(np.array([epsilon]), self.resolution)[0])
         n_clusters = int(self.clusters.max()) + 1
 
-        def worst(found: Sequence[tuple[float, float]]) -> FloatArray:
-            return np.asarray(np.max(found, axis=0))
+        def worst(strata_mcdp: Sequence[tuple[float, float]]) -> FloatArray:
+            return np.asarray(np.max(strata_mcdp, axis=0))
 
         def weighted(weights: FloatArray) -> FloatArray:
-            return worst([stratum.weighted(weights, reach) for stratum in strata])
+            return worst([stratum.weighted(weights, half_width) for stratum in strata])
 
-        seen = worst([stratum.swapped(np.zeros(n_clusters, np.uint8), reach) for stratum in strata])
+        seen = worst([stratum.swapped(np.zeros(n_clusters, np.uint8), half_width) for stratum in strata])
 
         def one(rng: np.random.Generator) -> FloatArray:
             swapped = rng.integers(0, 2, n_clusters, dtype=np.uint8)
             weights = rng.standard_exponential(n_clusters)
             nudges = _NUDGE * (rng.standard_exponential(n_clusters) - 1.0)
-            found = weighted(weights)
-            slopes = [weighted(1.0 + nudges) - seen, weighted(np.maximum(weights + nudges, 0.0)) - found]
-            mixed = worst([stratum.swapped(swapped, reach) for stratum in strata])
+            measured = weighted(weights)
+            slopes = [weighted(1.0 + nudges) - seen, weighted(np.maximum(weights + nudges, 0.0)) - measured]
+            mixed = worst([stratum.swapped(swapped, half_width) for stratum in strata])
             deviated = worst([stratum.deviated(weights) for stratum in strata])
-            return np.concatenate([mixed, found, deviated, *(slope / _NUDGE for slope in slopes)])
+            return np.concatenate([mixed, measured, deviated, *(slope / _NUDGE for slope in slopes)])
 
-        mixed, found, deviated, *slopes = np.hsplit(repeat(one, draws, 10), 5)
-        return Resampled(seen, mixed, found, deviated, np.stack(slopes))
+        mixed, measured, deviated, *slopes = np.hsplit(repeat(one, draws, 10), 5)
+        return PairedDraws(seen, mixed, measured, deviated, np.stack(slopes))
 
 
 @dataclass(frozen=True, eq=False)
 class PairedStratum:
-    """The scores of both models on the people of one label.
+    """The scores of both models on the people of one label."""
 
-    Attributes
-    ----------
-    scores : ScoreArrays
-        The scores of both together, ascending.
-    clusters, models : ndarray
-        Of each score, the cluster and the model, 0 or 1, that it is of.
-    weights : ndarray
-        The weight of each score.
-    pairs : ndarray of shape (pairs, 2)
-        The groups that are compared; everyone comes after the last group.
-    """
-
-    scores: ScoreArrays
-    clusters: IntArray
+    scores: ScoreArrays  # the scores of both together, ascending
+    clusters: IntArray  # of each score, the cluster and the model, 0 or 1, that it is of
     models: NDArray[np.uint8]
-    weights: FloatArray
-    pairs: IntArray
+    weights: FloatArray  # the weight of each score
+    pairs: IntArray  # (pairs, 2): The groups that are compared; everyone comes after the last group
 
     @cached_property
     def _steps(self) -> PairSteps:
@@ -385,15 +364,15 @@ class PairedStratum:
         # A score of any group is one of everyone too.
         return PairSteps(steps[:, :-1] + steps[:, -1:], 1.0 / (totals[first] * totals[second]))
 
-    def swapped(self, swapped: NDArray[np.uint8], reach: float) -> tuple[float, float]:
+    def swapped(self, swapped: NDArray[np.uint8], half_width: float) -> tuple[float, float]:
         """MCDP of both models where the rows of some clusters have their scores swapped."""
         models = self.models ^ swapped[self.clusters]
-        return mcdp_of_models(self.scores, models, self.weights, self._steps, reach)
+        return mcdp_of_models(self.scores, models, self.weights, self._steps, half_width)
 
-    def weighted(self, weights: FloatArray, reach: float) -> tuple[float, float]:
+    def weighted(self, weights: FloatArray, half_width: float) -> tuple[float, float]:
         """MCDP of both models where the clusters are weighted anew."""
         weights = self.weights * weights[self.clusters]
-        return mcdp_of_models(self.scores, self.models, weights, self._steps_of(weights), reach)
+        return mcdp_of_models(self.scores, self.models, weights, self._steps_of(weights), half_width)
 
     def deviated(self, weights: FloatArray) -> tuple[float, float]:
         """How far weighting the clusters anew moves the gap of some pair, under both models."""

@@ -37,11 +37,10 @@ from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.predictions import Predictions
 from localparity.uncertainty._bands import check_resamples
-from localparity.uncertainty._deviations import variances_of
+from localparity.uncertainty._deviations import deviation_resamples, variances_of
 from localparity.uncertainty._noise_floor import as_sizes
-from localparity.uncertainty._pairs import pair_rows
 from localparity.uncertainty._permutation import critical_first, parity_resamples
-from localparity.uncertainty._resampling import Draws, Resampled, deviation_resamples
+from localparity.uncertainty._resampling import Draws, Resampled, studentised_pairs
 
 _MANY_PEOPLE = 4000
 _MANY_OF_A_GROUP = 1000
@@ -165,8 +164,8 @@ def minimum_detectable(
     check_resamples(as_count(n_resamples, "n_resamples"), confidence)
     about = _worst(Threshold(_about(sizes.size, confidence), uniforms[:, :_FEW]).least_gaps(sizes, power))
     critical = needed_to_reject(sizes, 1.0 if about is None else about, at, confidence, draws)
-    found = Threshold(critical, uniforms).least_gaps(sizes, power)
-    return Detectable(_worst(found), found, tuple(sizes.tolist()), power, confidence)
+    gaps = Threshold(critical, uniforms).least_gaps(sizes, power)
+    return Detectable(_worst(gaps), gaps, tuple(sizes.tolist()), power, confidence)
 
 
 def _worst(gaps: Mapping[tuple[int, int], float | None]) -> float | None:
@@ -239,10 +238,10 @@ def rows_needed(
 
 def _as_epsilons(epsilons: Sequence[float]) -> FloatArray:
     """Check the epsilons of an audit that finds an MCDP(0)."""
-    found = np.unique(as_epsilons(epsilons, "epsilons"))
-    if 0.0 not in found:
-        raise InputError(f"must contain 0, got {found.tolist()}", "epsilons")
-    return found
+    distinct = np.unique(as_epsilons(epsilons, "epsilons"))
+    if 0.0 not in distinct:
+        raise InputError(f"must contain 0, got {distinct.tolist()}", "epsilons")
+    return distinct
 
 
 class Critical(NamedTuple):
@@ -258,7 +257,7 @@ class Critical(NamedTuple):
         """What the gap of each pair must exceed."""
         people = sizes.astype(np.float64)
         dealt, confirmed = (
-            pair_rows(Comparison(), variances, sizes).scale
+            studentised_pairs(Comparison(), variances, sizes).scale
             for variances in (1.0 / sizes, variances_of(people, people, 1.0 / people))
         )
         return np.maximum(self.dealt / dealt, self.confirmed / confirmed)
@@ -267,8 +266,8 @@ class Critical(NamedTuple):
 def _about(n_groups: int, confidence: float) -> Critical:
     """About what must be exceeded: Kolmogorov's quantile, with a share of the error for each pair."""
     error = (1.0 - confidence) / (n_groups * (n_groups - 1) / 2)
-    found = float(np.sqrt(0.5 * np.log(2.0 / error)))
-    return Critical(found, found if n_groups > 2 else 0.0)
+    quantile = float(np.sqrt(0.5 * np.log(2.0 / error)))
+    return Critical(quantile, quantile if n_groups > 2 else 0.0)
 
 
 def needed_to_reject(
@@ -304,18 +303,10 @@ def _spread(sizes: IntArray, close: float) -> ScoreCounts:
 
 @dataclass(frozen=True, eq=False)
 class Threshold:
-    """People at or below the one threshold around which two groups differ.
+    """People at or below the one threshold around which two groups differ."""
 
-    Attributes
-    ----------
-    critical : Critical
-        What the gap of some pair must exceed for parity to be rejected.
-    uniforms : ndarray of shape (groups, draws)
-        What numbers of people are drawn with, the same ones for any gap.
-    """
-
-    critical: Critical
-    uniforms: FloatArray
+    critical: Critical  # what the gap of some pair must exceed for parity to be rejected
+    uniforms: FloatArray  # (groups, draws): What numbers of people are drawn with, the same ones for any gap
 
     def power(self, sizes: IntArray, differ: tuple[int, int], gap: float) -> float:
         """How often the test finds a gap between two groups, where that is the least often."""
@@ -355,15 +346,15 @@ class Threshold:
 
     def least_gaps(self, sizes: IntArray, power: float) -> dict[tuple[int, int], float | None]:
         """The least gap of each pair that is found with some probability; None where none is."""
-        found: dict[tuple[int, int], float | None] = {}
+        least: dict[tuple[int, int], float | None] = {}
         known: dict[frozenset[int], float | None] = {}
         for first, second in combinations(range(sizes.size), 2):
             # Groups of the same sizes are found alike.
             of_sizes = frozenset(sizes[[first, second]].tolist())
             if of_sizes not in known:
                 known[of_sizes] = self.least_gap(sizes, (first, second), power)
-            found[first, second] = known[of_sizes]
-        return found
+            least[first, second] = known[of_sizes]
+        return least
 
     def least_gap(self, sizes: IntArray, differ: tuple[int, int], power: float) -> float | None:
         """The least gap between two groups that is found with some probability."""
@@ -410,7 +401,7 @@ def _binomial(size: int, share: float, uniforms: FloatArray) -> FloatArray:
 
     if size > _NEARLY_NORMAL:
         return np.asarray(np.rint(size * share + np.sqrt(size * share * (1.0 - share)) * ndtri(uniforms)))
-    reach = _SURE * np.sqrt(size * share * (1.0 - share)) + 1.0
-    lowest = max(0.0, np.floor(size * share - reach))
-    numbers = np.arange(lowest, min(float(size), np.ceil(size * share + reach)))
+    spread = _SURE * np.sqrt(size * share * (1.0 - share)) + 1.0
+    lowest = max(0.0, np.floor(size * share - spread))
+    numbers = np.arange(lowest, min(float(size), np.ceil(size * share + spread)))
     return np.asarray(lowest + np.searchsorted(bdtr(numbers, size, share), uniforms))

@@ -206,31 +206,31 @@ def _as_probabilities(group_probabilities: Any, rows: int) -> tuple[tuple[Group,
     for key, column in columns.items():
         columns[key] = as_numbers(column, f"{name}[{key!r}]")
         check_rows(f"{name}[{key!r}]", columns[key].size, rows)
-    found = np.column_stack(list(columns.values()))
-    wrong = np.flatnonzero((found.min(axis=1) < 0.0) | (np.abs(found.sum(axis=1) - 1.0) > _SUM))
+    chances = np.column_stack(list(columns.values()))
+    wrong = np.flatnonzero((chances.min(axis=1) < 0.0) | (np.abs(chances.sum(axis=1) - 1.0) > _SUM))
     if wrong.size:
         row = int(wrong[0])
-        raise InputError(f"must be >= 0 and add up to 1, got {found[row].tolist()} at row {row}", name)
-    if not found.sum(axis=0).all():
-        group = list(columns)[int(np.argmin(found.sum(axis=0)))]
+        raise InputError(f"must be >= 0 and add up to 1, got {chances[row].tolist()} at row {row}", name)
+    if not chances.sum(axis=0).all():
+        group = list(columns)[int(np.argmin(chances.sum(axis=0)))]
         raise InputError(f"must be > 0 in some row of group {group!r}, got 0 in all of them", name)
-    return tuple(columns), found
+    return tuple(columns), chances
 
 
 def _alike(chances: FloatArray, proxies: ArrayLike | None) -> IntArray:
     """The set of people each person is alike with."""
     if proxies is None:
-        found = np.unique(chances, axis=0, return_inverse=True)[1].ravel()
+        sets = np.unique(chances, axis=0, return_inverse=True)[1].ravel()
     else:
         rows = len(chances)
-        found = as_groups(proxies, rows, "proxies", at_least=1, at_most=rows).codes.astype(np.int64)
-    if chances.shape[0] < _FEWEST_ALIKE * (found.max() + 1):
+        sets = as_groups(proxies, rows, "proxies", at_least=1, at_most=rows).codes.astype(np.int64)
+    if chances.shape[0] < _FEWEST_ALIKE * (sets.max() + 1):
         raise InputError(
-            f"has {found.max() + 1:,} different rows among {len(chances):,}, too many to "
+            f"has {sets.max() + 1:,} different rows among {len(chances):,}, too many to "
             "say what they leave open; round them, or pass proxies with few values",
             "group_probabilities",
         )
-    return np.asarray(found)
+    return np.asarray(sets)
 
 
 def _counts(scores: FloatArray, chances: FloatArray, score_range: ScoreRange) -> ScoreCounts:
@@ -257,21 +257,11 @@ def _intervals(counts: ScoreCounts, epsilons: FloatArray, confidence: float, dra
 
 @dataclass(frozen=True, eq=False)
 class _SoftPeople:
-    """People by score and set.
+    """People by score and set."""
 
-    Attributes
-    ----------
-    knots : ndarray
-        The distinct scores as fractions of the range.
-    below : ndarray of shape (sets, knots)
-        How many people of each set have a score at or below each knot.
-    sizes : ndarray of shape (sets, groups)
-        How many people of each set are of each group.
-    """
-
-    knots: FloatArray
-    below: FloatArray
-    sizes: FloatArray
+    knots: FloatArray  # the distinct scores as fractions of the range
+    below: FloatArray  # (sets, knots): How many people of each set have a score at or below each knot
+    sizes: FloatArray  # (sets, groups): How many people of each set are of each group
     score_range: ScoreRange
     resolution: float
 

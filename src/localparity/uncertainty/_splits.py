@@ -5,31 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import ArrayLike, Criterion, FloatArray, IntArray, ScoreRange, Seed
-from localparity._validation import (
-    InputError,
-    as_count,
-    as_labels,
-    as_number,
-    as_numbers,
-    as_score_range,
-    as_scores,
-    check_indexes,
-    check_rows,
-    setting,
-)
-from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._comparison import require_labels
+from localparity._validation import InputError, as_count, as_number, as_numbers, check_rows, setting
+from localparity.counts import Comparison
 from localparity.counts._rows import places_of, sort_rows
-from localparity.counts._score_counts import Data, as_data
+from localparity.counts._score_counts import checked_data
 from localparity.metrics._gap_curve import GapCurve, gap_curve
 from localparity.metrics._window import Window
-from localparity.predictions import Predictions
+from localparity.predictions import Predictions, check_predictions
 from localparity.uncertainty._kernels import widest_split
 from localparity.uncertainty._permutation import TestResult, p_value_of, summarise_null
 from localparity.uncertainty._resampling import Draws, repeat
@@ -41,17 +28,6 @@ from localparity.uncertainty._resampling import Draws, repeat
 class OrderedPeople:
     """People in the order of a sensitive feature, as the search for its worst split takes them.
 
-    Attributes
-    ----------
-    places : ndarray
-        Each person's place among the distinct scores, in the order of the feature.
-    totals : ndarray
-        How many people are at or below each distinct score.
-    values, ends : ndarray
-        The distinct values of the feature, ascending, and how many people are at or below each.
-    least : int
-        How many people there must be on either side.
-
     Examples
     --------
     >>> people = OrderedPeople.of_rows(np.array([0.1, 0.4, 0.3]), np.array([30.0, 20.0, 20.0]), 1)
@@ -61,11 +37,12 @@ class OrderedPeople:
     (2, 1.0)
     """
 
-    places: IntArray
-    totals: IntArray
+    places: IntArray  # each person's place among the distinct scores, in the order of the feature
+    totals: IntArray  # how many people are at or below each distinct score
+    # The distinct values of the feature, ascending, and how many people are at or below each
     values: FloatArray
     ends: IntArray
-    least: int
+    least: int  # how many people there must be on either side
 
     @classmethod
     def of_rows(cls, scores: NDArray[np.floating], feature: FloatArray, least: int) -> OrderedPeople:
@@ -133,10 +110,11 @@ class WorstSplit:
     --------
     >>> import localparity as lp
     >>> age, score = [20, 25, 30, 40, 50, 60], [0.3, 0.1, 0.2, 0.7, 0.6, 0.8]
-    >>> found = lp.worst_split(None, score, sensitive_features=age, min_group_size=2, n_resamples=0)
-    >>> found.split, found.mcdp, found.sizes
+    >>> rows = lp.Predictions.from_arrays(None, score, sensitive_features=age)
+    >>> worst = lp.worst_split(rows, min_group_size=2, n_resamples=0)
+    >>> worst.split, worst.mcdp, worst.sizes
     (30.0, 1.0, (3, 3))
-    >>> found.curve.mcdp(0.1)
+    >>> worst.curve.mcdp(0.1)
     1.0
     """
 
@@ -156,13 +134,11 @@ class WorstSplit:
 
 
 def worst_split(
-    y_true: ArrayLike | Data | None,
-    y_score: ArrayLike | None = None,
+    data: Predictions,
+    feature: ArrayLike | None = None,
     *,
-    sensitive_features: ArrayLike | None = None,
     min_share: float = 0.0,
     criterion: Criterion = "demographic_parity",
-    score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 10,
     n_resamples: int = 1000,
     random_state: Seed = None,
@@ -179,19 +155,14 @@ def worst_split(
 
     Parameters
     ----------
-    y_true : array-like, Predictions, ScoreCounts or None
-        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts without
-        weights, whose groups are numbers, stand for all of the arrays.
-    y_score : array-like
-        Scores inside `score_range`.
-    sensitive_features : array-like of shape (n_samples,)
-        Numbers, such as ages.
+    data : Predictions
+        The people, as `Predictions.from_arrays` makes them, without weights.
+    feature : array-like of shape (n_samples,), optional
+        Numbers, such as ages; by default the groups of `data`, which are numbers then.
     min_share : float
         The least share of the people compared on either side, at most one half.
     criterion : str
         Which people are compared, as in `mcdp`; with "equalized_odds" the worse of the two labels.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
     min_group_size : int
         The fewest of the people compared on either side.
     n_resamples : int
@@ -213,28 +184,22 @@ def worst_split(
     >>> rng = np.random.default_rng(0)
     >>> age = rng.integers(18, 80, 2000)
     >>> score = rng.beta(2, 4, 2000) * np.where(age < 35, 0.5, 1.0)
-    >>> found = lp.worst_split(
-    ...     None, score, sensitive_features=age, min_group_size=100, n_resamples=99, random_state=0
-    ... )
-    >>> found.split, found.p_value, found.clearest is None
+    >>> rows = lp.Predictions.from_arrays(None, score, sensitive_features=age)
+    >>> worst = lp.worst_split(rows, min_group_size=100, n_resamples=99, random_state=0)
+    >>> worst.split, worst.p_value, worst.clearest is None
     (34.0, 0.01, True)
-    >>> print(found.window.sentence)
+    >>> print(worst.window.sentence)
     With a threshold from 0.28041 up to, but not including, 0.28042, people in <= 34 are at least 48.9
     points more likely to be at or below it than people in > 34.
     """
     comparison = Comparison(criterion, min_group_size=min_group_size)
-    if not isinstance(y_true, Predictions | ScoreCounts):
-        require_labels(comparison, y_true)
-        check_indexes({"y_true": y_true, "y_score": y_score, "sensitive_features": sensitive_features})
-        score_range = as_score_range(score_range)
-        scores = as_scores(y_score, score_range).values
-        feature = as_numbers(sensitive_features, "sensitive_features")
-        check_rows("sensitive_features", feature.size, scores.size)
-        labels = as_labels(y_true, scores.size) if comparison.needs_labels else None
-    else:
-        data = as_data(comparison, y_true, y_score, sensitive_features, score_range=score_range)
-        score_range, (scores, feature, labels) = data.score_range, _rows_of(data)
-    strata = _strata(scores, feature, labels, comparison, min_share)
+    if not isinstance(data, Predictions):
+        raise InputError(f"must be Predictions, got {type(data).__name__}", argument="data")
+    if data.weights is not None:
+        raise InputError("must have rows of equal weight, got weights", argument="data")
+    checked_data(data, comparison)
+    numbers = _numbers(data, feature)
+    strata = _strata(data, numbers, comparison, min_share)
     worst = [stratum.people.worst_split() for stratum in strata]
     clearest = [stratum.people.clearest_split() for stratum in strata]
     null = None
@@ -247,33 +212,25 @@ def worst_split(
             return np.max(searched, axis=0)  # type: ignore[no-any-return]
 
         null = repeat(deal, Draws(n_resamples, random_state, n_jobs), 2)
-    place = int(np.argmax([gap for _, gap in worst]))
-    found = strata[place].split_at(worst[place][0], score_range, null)
+    index = int(np.argmax([gap for _, gap in worst]))
+    split = strata[index].split_at(worst[index][0], data.score_range, null)
     surest = int(np.argmax([gap for _, gap in clearest]))
-    if (surest, clearest[surest][0]) == (place, worst[place][0]):
-        return found
-    return replace(found, clearest=strata[surest].split_at(clearest[surest][0], score_range, null))
+    if (surest, clearest[surest][0]) == (index, worst[index][0]):
+        return split
+    return replace(split, clearest=strata[surest].split_at(clearest[surest][0], data.score_range, null))
 
 
-def _rows_of(data: Data) -> tuple[FloatArray, FloatArray, NDArray[Any] | None]:
-    """The scores, the groups as numbers, and the labels, row by row."""
-    if isinstance(data, ScoreCounts):
-        weighted = any(atoms.units is not None for atoms in data.atoms.values())
-        rows = {key: np.repeat(atoms.scores, atoms.rows) for key, atoms in data.atoms.items()}
-        sizes = [part.size for part in rows.values()]
-        scores = np.concatenate(list(rows.values()))
-        groups = np.repeat([group for group, _ in rows], sizes)
-        labels = np.repeat([label for _, label in rows], sizes) if data.labelled else None
-    else:
-        weighted = data.weights is not None
-        scores, groups, labels = data.scores, np.asarray(data.groups)[data.codes], data.labels
-    if weighted:
-        raise InputError("takes rows of equal weight, got weights", "worst_split")
-    return scores, as_numbers(groups, "sensitive_features"), labels
+def _numbers(data: Predictions, feature: ArrayLike | None) -> FloatArray:
+    """The feature of each row."""
+    if feature is None:
+        return as_numbers(np.asarray(data.groups)[data.codes], "sensitive_features")
+    numbers = as_numbers(feature, "feature")
+    check_rows("feature", numbers.size, len(data))
+    return numbers
 
 
 @dataclass(frozen=True, eq=False)
-class _Compared:
+class _SplitPeople:
     """The people of one label, or everyone, with their scores and the feature."""
 
     label: int | None
@@ -307,36 +264,30 @@ class _Compared:
             number = repr(split).removesuffix(".0")
         low, high = f"<= {number}", f"> {number}"
         sides = np.where(self.feature <= split, low, high)
-        curve = gap_curve(
-            None, self.scores, sensitive_features=sides, groups=(low, high), score_range=score_range
-        )
-        return replace(curve, label=self.label)
+        rows = check_predictions(None, self.scores, sides, score_range=score_range)
+        return replace(gap_curve(rows, groups=(low, high)), label=self.label)
 
 
 def _strata(
-    scores: FloatArray,
-    feature: FloatArray,
-    labels: NDArray[Any] | None,
-    comparison: Comparison,
-    min_share: float,
-) -> list[_Compared]:
+    data: Predictions, feature: FloatArray, comparison: Comparison, min_share: float
+) -> list[_SplitPeople]:
     """The people of each label that is compared, in the order of the feature."""
     share = as_number(min_share, "min_share")
     if not 0.0 <= share <= 0.5:
         raise InputError(f"must be >= 0 and <= 0.5, got {share:g}", "min_share")
-    found = []
+    strata = []
     for label in comparison.labels:
         who = "" if label is None else f" with y_true = {label}"
-        among = np.ones(scores.size, dtype=bool) if label is None else np.asarray(labels == label)
+        among = np.ones(len(data), dtype=bool) if label is None else np.asarray(data.labels == label)
         if not among.any():
             raise InputError(f"must have a row of each label compared, got no rows{who}", "y_true")
         rows = int(np.count_nonzero(among))
         least = max(math.ceil(share * rows), comparison.min_group_size)
-        people = OrderedPeople.of_rows(scores[among], feature[among], least)
+        people = OrderedPeople.of_rows(data.scores[among], feature[among], least)
         if not people.splits.size:
             raise InputError(
-                f"no split of {setting('sensitive_features')} leaves {least} of {rows} rows{who} on either "
+                f"no split of the feature leaves {least} of {rows} rows{who} on either "
                 f"side; lower min_share or {setting('min_group_size')}"
             )
-        found.append(_Compared(label, scores[among], feature[among], people))
-    return found
+        strata.append(_SplitPeople(label, data.scores[among], feature[among], people))
+    return strata

@@ -14,24 +14,16 @@ from typing import Any
 import numpy as np
 
 from localparity._text import group_text, p_value_text, percent
-from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, ScoreRange, Seed
-from localparity._validation import (
-    Grouping,
-    InputError,
-    as_count,
-    as_epsilons,
-    as_groups,
-    as_vector,
-    is_missing_group,
-)
+from localparity._types import Criterion, FloatArray, Group, Groups, IntArray, Seed
+from localparity._validation import Grouping, InputError, as_count, as_epsilons, as_groups, is_missing_group
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison
-from localparity.counts._score_counts import ScoreCounts, input_counts
+from localparity.counts._score_counts import ScoreCounts, as_counts, checked_data
 from localparity.metrics._gap_curve import GapCurve, curve_between, units_of
 from localparity.metrics._profile import mcdp_of
 from localparity.metrics._window import Window
-from localparity.uncertainty._permutation import least_p_value, p_value_of
-from localparity.uncertainty._permutation_draws import Dealer
+from localparity.predictions import Predictions
+from localparity.uncertainty._permutation import Dealer, least_p_value, p_value_of
 from localparity.uncertainty._resampling import Draws, repeat
 
 # The people of each stratum, the gap within them, and a test that deals groups out within strata.
@@ -59,12 +51,12 @@ class StratumPeople:
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return sum(found.size for found in self.atoms.values())
+        return sum(atoms.size for atoms in self.atoms.values())
 
     @property
     def weight(self) -> float:
         """How much all rows weigh."""
-        return float(sum(found.weights.sum() for found in self.atoms.values()))
+        return float(sum(atoms.weights.sum() for atoms in self.atoms.values()))
 
     def has(self, pair: Pair) -> bool:
         """Whether both groups of a pair are there."""
@@ -79,7 +71,7 @@ def people_of(
     counts: ScoreCounts, names: Mapping[Group, tuple[Group, Group]], comparison: Comparison
 ) -> list[StratumPeople]:
     """The people of each label in each stratum where two groups have enough of them."""
-    found = []
+    people = []
     for label in comparison.labels:
         strata: dict[Group, dict[Group, Atoms]] = {}
         for key, (group, stratum) in names.items():
@@ -87,8 +79,8 @@ def people_of(
             atoms = Atoms.join(counts.atoms[key, y] for y in labels if (key, y) in counts.atoms)
             if atoms.size >= comparison.min_group_size:
                 strata.setdefault(stratum, {})[group] = atoms
-        found += [StratumPeople(stratum, label, each) for stratum, each in strata.items() if len(each) > 1]
-    return found
+        people += [StratumPeople(stratum, label, each) for stratum, each in strata.items() if len(each) > 1]
+    return people
 
 
 def hide_few(people: Sequence[StratumPeople], totals: Totals, limit: int) -> list[StratumPeople]:
@@ -102,8 +94,8 @@ def hide_few(people: Sequence[StratumPeople], totals: Totals, limit: int) -> lis
         if of_group and 0 < left_out < limit:
             smallest = min(of_group, key=lambda each: each.atoms[group].size)
             others = {name: atoms for name, atoms in smallest.atoms.items() if name != group}
-            kept = [replace(each, atoms=others) if each is smallest else each for each in people]
-            return hide_few([each for each in kept if len(each.atoms) > 1], totals, limit)
+            left = [replace(each, atoms=others) if each is smallest else each for each in people]
+            return hide_few([each for each in left if len(each.atoms) > 1], totals, limit)
     return list(people)
 
 
@@ -111,13 +103,13 @@ def totals_of(
     counts: ScoreCounts, names: Mapping[Group, tuple[Group, Group]], comparison: Comparison
 ) -> Totals:
     """How many rows each group has of each label that is compared."""
-    found: dict[tuple[Group, int | None], int] = {}
+    totals: dict[tuple[Group, int | None], int] = {}
     for (key, y), atoms in counts.atoms.items():
         for label in comparison.labels:
             if label is None or label == y:
                 cell = (names[key][0], label)
-                found[cell] = found.get(cell, 0) + atoms.size
-    return found
+                totals[cell] = totals.get(cell, 0) + atoms.size
+    return totals
 
 
 def joined(counts: ScoreCounts, names: Mapping[Group, tuple[Group, Group]]) -> ScoreCounts:
@@ -141,8 +133,8 @@ def together(people: Sequence[StratumPeople]) -> list[StratumPeople]:
 
 def pairs_of(people: Sequence[StratumPeople]) -> list[Pair]:
     """The pairs of groups that are together in some stratum."""
-    found = (pair for each in people for pair in combinations(sorted(each.atoms, key=str), 2))
-    return list(dict.fromkeys(found))
+    pairs = (pair for each in people for pair in combinations(sorted(each.atoms, key=str), 2))
+    return list(dict.fromkeys(pairs))
 
 
 def standardised_curve(counts: ScoreCounts, people: Sequence[StratumPeople], pair: Pair) -> GapCurve:
@@ -170,27 +162,14 @@ def standardised_curve(counts: ScoreCounts, people: Sequence[StratumPeople], pai
 
 @dataclass(frozen=True, eq=False)
 class StratumTest:
-    """Groups dealt out at random within strata, and what is measured of each deal.
+    """Groups dealt out at random within strata, and what is measured of each deal."""
 
-    Attributes
-    ----------
-    thresholds : ndarray
-        Where distributions are compared, as fractions of the score range.
-    people : list of StratumPeople
-        The strata.
-    cells : list of ndarray
-        For each stratum, how many people of each group (rows) lie between a threshold and the one before.
-    counts : ScoreCounts
-        For the range and the resolution of the scores.
-    epsilon : float
-        The half-width of windows.
-    """
-
-    thresholds: FloatArray
-    people: Sequence[StratumPeople]
+    thresholds: FloatArray  # where distributions are compared, as fractions of the score range
+    people: Sequence[StratumPeople]  # the strata
+    # For each stratum, how many people of each group (rows) lie between a threshold and the one before
     cells: list[IntArray]
-    counts: ScoreCounts
-    epsilon: float
+    counts: ScoreCounts  # for the range and the resolution of the scores
+    epsilon: float  # the half-width of windows
 
     @classmethod
     def of(cls, counts: ScoreCounts, people: Sequence[StratumPeople], epsilon: float) -> StratumTest:
@@ -280,10 +259,9 @@ class StratumSummary:
     --------
     >>> import localparity as lp
     >>> scores, sex, job = [0.2, 0.4, 0.6, 0.7], ["f", "m", "f", "m"], ["cook", "cook", "nurse", "nurse"]
-    >>> found = lp.within_strata(
-    ...     None, scores, sensitive_features=sex, control_features=job, n_resamples=0
-    ... )
-    >>> [(each.stratum, each.mcdp) for each in found.strata]
+    >>> rows = lp.Predictions.from_arrays(None, scores, sensitive_features=sex)
+    >>> strata = lp.within_strata(rows, job, n_resamples=0).strata
+    >>> [(stratum.stratum, stratum.mcdp) for stratum in strata]
     [('cook', (1.0,)), ('nurse', (1.0,))]
     """
 
@@ -336,12 +314,10 @@ class WithinStrata:
     --------
     >>> import localparity as lp
     >>> scores = [0.2, 0.4, 0.3, 0.5] * 20 + [0.7, 0.9, 0.6, 0.8] * 20
-    >>> sex = ["f", "m", "f", "m"] * 40
-    >>> job = ["cook"] * 80 + ["nurse"] * 80
-    >>> found = lp.within_strata(
-    ...     None, scores, sensitive_features=sex, control_features=job, random_state=0
-    ... )
-    >>> found.overall, found.standardised, found.p_value < 0.01, found.turned
+    >>> sex, job = ["f", "m", "f", "m"] * 40, ["cook"] * 80 + ["nurse"] * 80
+    >>> rows = lp.Predictions.from_arrays(None, scores, sensitive_features=sex)
+    >>> within = lp.within_strata(rows, job, random_state=0)
+    >>> within.overall, within.standardised, within.p_value < 0.01, within.turned
     ((0.5,), (0.5,), True, False)
     """
 
@@ -377,30 +353,30 @@ class WithinStrata:
         at = f"MCDP({self.epsilons[0]:g})"
         own = self._p_values(self.window_p_value, self.p_value, "of any pair")
         among = f" ({percent(self.pooled[0])} among the people compared within strata)"
-        found = [
+        sentences = [
             f"Within {len(self.strata):,} strata the standardised {at} is {percent(self.standardised[0])} "
             f"between {_pair(self.window)}{own}; overall {at} is {percent(self.overall[0])}"
             f"{among if self.rows_left_out else ''}."
         ]
         worst = self.strata[0]
         own = self._p_values(worst.p_value, self.worst_p_value, "of any pair in any stratum")
-        found.append(
+        sentences.append(
             f"The worst stratum is {group_text(worst.stratum)}, where it is {percent(worst.mcdp[0])} between "
             f"{_pair(worst.window)}{own}."
         )
         if self.turned:
-            found.append(self.turn)
+            sentences.append(self.turn)
         few = self.rows_left_out - self.rows_without_stratum
         if few:
             strata = f", those of {self.left_out:,} strata among them," if self.left_out else ""
-            found.append(
+            sentences.append(
                 f"{few:,} rows are in no comparison{strata} since too few people are of their group there, "
                 "or since the few could be told from the others."
             )
         if self.rows_without_stratum:
             have, count = ("row has", "counts") if self.rows_without_stratum == 1 else ("rows have", "count")
-            found.append(f"{self.rows_without_stratum:,} {have} no stratum and {count} overall only.")
-        return tuple(found)
+            sentences.append(f"{self.rows_without_stratum:,} {have} no stratum and {count} overall only.")
+        return tuple(sentences)
 
     def _p_values(self, own: float | None, any_pair: float | None, of_any: str) -> str:
         """The p-value of the pair that was named, and that of any where it is another."""
@@ -417,15 +393,11 @@ def _pair(window: Window) -> str:
 
 
 def within_strata(
-    y_true: ArrayLike | None,
-    y_score: ArrayLike,
-    *,
-    sensitive_features: Groups,
+    data: Predictions,
     control_features: Groups,
+    *,
     epsilon: float | Sequence[float] | FloatArray = 0.0,
     criterion: Criterion = "demographic_parity",
-    sample_weight: ArrayLike | None = None,
-    score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
     n_resamples: int = 1000,
     random_state: Seed = None,
@@ -435,12 +407,8 @@ def within_strata(
 
     Parameters
     ----------
-    y_true : array-like or None
-        Labels 0 and 1; None where the criterion does not need them.
-    y_score : array-like
-        Scores inside `score_range`.
-    sensitive_features : array-like, data frame or mapping of columns
-        The group of each row. Of several columns, the groups are the combinations that occur.
+    data : Predictions
+        The people, as `Predictions.from_arrays` makes them; with weights there is no test.
     control_features : array-like, data frame or mapping of columns
         The stratum of each row. Of several columns, the strata are the combinations that occur.
     epsilon : float or sequence of float
@@ -448,10 +416,6 @@ def within_strata(
     criterion : str
         Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
         "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
-    sample_weight : array-like, optional
-        Weights that are not negative; there is no test with weights.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows in a stratum is left out there; a stratum with one group is left out.
     n_resamples : int
@@ -470,20 +434,20 @@ def within_strata(
     >>> import localparity as lp
     >>> scores = [0.2, 0.4, 0.3, 0.5] * 20 + [0.7, 0.9, 0.6, 0.8] * 20
     >>> sex, job = ["f", "m", "f", "m"] * 40, ["cook"] * 80 + ["nurse"] * 80
-    >>> found = lp.within_strata(
-    ...     None, scores, sensitive_features=sex, control_features=job, random_state=0
-    ... )
-    >>> print(found.sentences[0])
+    >>> rows = lp.Predictions.from_arrays(None, scores, sensitive_features=sex)
+    >>> print(lp.within_strata(rows, job, random_state=0).sentences[0])
     Within 2 strata the standardised MCDP(0) is 50.00% between f and m (p-value <= 0.001); overall MCDP(0) is
     50.00%.
     """
     comparison = Comparison(criterion, min_group_size=min_group_size)
-    rows = as_vector(y_score, "y_score").size
-    groups = as_groups(sensitive_features, rows)
-    control = as_groups(control_features, rows, "control_features", at_least=1)
-    both = {"group": groups.codes, "stratum": control.codes}
-    arrays = {"sample_weight": sample_weight, "score_range": score_range}
-    counts = input_counts(comparison, y_true, y_score, both, **arrays)
+    if not isinstance(data, Predictions):
+        raise InputError(f"must be Predictions, got {type(data).__name__}", argument="data")
+    checked_data(data, comparison)
+    control = as_groups(control_features, len(data), "control_features", at_least=1)
+    groups = Grouping(data.codes, data.groups)
+    both = as_groups({"group": groups.codes, "stratum": control.codes}, len(data))
+    labels = data.labels if comparison.needs_labels else None
+    counts = as_counts(replace(data, codes=both.codes, groups=both.names, labels=labels))
     names = strata_names(counts, groups, control)
     draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs)
     return strata_compared(counts, names, comparison, np.atleast_1d(as_epsilons(epsilon)), draws)
@@ -504,11 +468,11 @@ def strata_compared(
     epsilons: FloatArray,
     draws: Draws,
     *,
-    disclosure_limit: int = 1,
+    fewest_left_out: int = 1,
 ) -> WithinStrata:
     """Compare groups within strata, of counts whose groups are both; `names` tells the two apart.
 
-    Of each group, nobody is left out or at least `disclosure_limit` people are.
+    Of each group, nobody is left out or at least `fewest_left_out` people are.
     """
     if counts.rank_error > 0.0:
         raise InputError(
@@ -518,7 +482,7 @@ def strata_compared(
     strata = {
         key: (group, stratum) for key, (group, stratum) in names.items() if not is_missing_group(stratum)
     }
-    people = hide_few(people_of(counts, strata, comparison), totals, disclosure_limit)
+    people = hide_few(people_of(counts, strata, comparison), totals, fewest_left_out)
     if not people:
         raise ValueError(
             f"control_features leaves no stratum with two groups of at least {comparison.min_group_size} rows"

@@ -320,7 +320,6 @@ def test_a_loss_can_be_copied() -> None:
     scores, groups = torch.rand(20, generator=torch.Generator().manual_seed(0)), torch.arange(20) % 2
     loss = MCDPLoss(n_groups=2)
     again = deepcopy(loss)
-    assert again._replayed.function.__self__ is again
     torch.testing.assert_close(again(scores, groups), loss(scores, groups))
 
 

@@ -8,11 +8,11 @@ import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy
 
-from localparity.models.networks import METHODS, MethodOptions, TensorRows
+from localparity.models.networks import METHODS, TensorRows, TrainingSettings
 from localparity.models.networks._methods import make_method, objective
 from localparity.models.networks._networks import Network, multilayer
 
-OPTIONS = MethodOptions(search="frozen")
+SETTINGS = TrainingSettings(search="frozen")
 
 
 def rows(count: int = 64, n_groups: int = 2, seed: int = 0) -> TensorRows:
@@ -29,7 +29,7 @@ def network() -> Network:
 
 
 def loss_of(name: str, strength: float, batch: TensorRows, model: Network, n_groups: int = 2) -> torch.Tensor:
-    method = make_method(name, strength, n_groups, OPTIONS)
+    method = make_method(name, strength, n_groups, SETTINGS)
     method.prepare(batch, model)
     return objective(method, model, batch, nullcontext())
 
@@ -79,7 +79,7 @@ def test_fairmixup() -> None:
     batch, model = rows(), network()
     order = torch.cat([torch.nonzero(batch.groups == group)[:, 0] for group in (0, 1)])
     batch = batch.take(order)
-    method = make_method("fairmixup", 0.3, 2, OPTIONS)
+    method = make_method("fairmixup", 0.3, 2, SETTINGS)
     method.draw(torch.Generator().manual_seed(5))
     found = objective(method, model, batch, nullcontext())
     t = method.share.double()
@@ -101,7 +101,7 @@ def test_fairmixup() -> None:
 def test_advdebias_turns_the_adversarys_gradient_around() -> None:
     batch, model = rows(), network()
     torch.manual_seed(1)
-    method = make_method("advdebias", 0.3, 2, OPTIONS)
+    method = make_method("advdebias", 0.3, 2, SETTINGS)
     method.prepare(batch, model)
     hidden = model.body(batch.features)
     guess = torch.sigmoid(method.adversary(hidden)[:, 0])
@@ -117,7 +117,7 @@ def test_advdebias_turns_the_adversarys_gradient_around() -> None:
 
 
 def test_advdebias_has_no_dropout() -> None:
-    model = make_method("advdebias", 0.3, 2, OPTIONS).wrap(multilayer(5, (16,), 0.5))
+    model = make_method("advdebias", 0.3, 2, SETTINGS).wrap(multilayer(5, (16,), 0.5))
     features = torch.randn(50, 5)
     torch.testing.assert_close(model.train()(features), model.eval()(features))
 
@@ -136,15 +136,15 @@ def test_gradients_are_finite_with_a_group_missing_too(name: str, n_groups: int)
 @pytest.mark.parametrize("name", ["advdebias", "fairmixup", "dralign"])
 def test_a_criterion_that_a_method_does_not_know(name: str) -> None:
     with pytest.raises(ValueError, match=f"criterion.*demographic_parity.*{name}.*equalized_odds"):
-        make_method(name, 0.3, 2, MethodOptions(criterion="equalized_odds"))
+        make_method(name, 0.3, 2, TrainingSettings(criterion="equalized_odds"))
 
 
 @pytest.mark.parametrize("strength", [-0.1, float("inf")])
 def test_a_strength_that_is_none(strength: float) -> None:
     with pytest.raises(ValueError, match=f"strength.*{strength:g}"):
-        make_method("diffdp", strength, 2, OPTIONS)
+        make_method("diffdp", strength, 2, SETTINGS)
 
 
 def test_a_method_that_is_none() -> None:
     with pytest.raises(ValueError, match=r"method.*erm.*magic"):
-        make_method("magic", 0.3, 2, OPTIONS)
+        make_method("magic", 0.3, 2, SETTINGS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from localparity.models.networks import MethodOptions, TensorRows
+from localparity.models.networks import TensorRows, TrainingSettings
 from localparity.models.networks._batches import BalancedBatches, Batches
 from localparity.models.networks._methods import cross_entropy, make_method
 
@@ -31,8 +31,8 @@ def test_reweighted_balanced_batches_estimate_the_same_loss() -> None:
     labels = (torch.rand(1000) < 0.2 + 0.6 * groups).float()
     rows = TensorRows(torch.zeros(1000, 1), labels, groups, torch.ones(1000))
     logits = torch.where(groups == 1, 2.0, -1.0)
-    method = make_method("diffdp", 0.1, 2, MethodOptions(balanced=True))
-    batches = method.batches(rows, 100, seed=0)
+    method = make_method("diffdp", 0.1, 2, TrainingSettings(balanced=True, batch_size=100))
+    batches = method.batches(rows, seed=0)
     weighted = method.reweighted(rows)
     losses = [
         cross_entropy(logits[drawn], weighted.take(drawn)) for drawn in (batches.draw() for _ in range(400))

@@ -7,7 +7,7 @@ import copy
 import pytest
 import torch
 
-from localparity.models.networks import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan
+from localparity.models.networks import METHODS, TensorRows, Trainer, TrainingSettings
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
 from localparity.models.networks._trainer import evaluate
@@ -24,11 +24,10 @@ def rows(count: int, seed: int) -> TensorRows:
 TRAINING, VALIDATION = rows(400, 0), rows(200, 1)
 
 
-def fit(name: str, plan: TrainingPlan) -> Network:
+def fit(name: str, settings: TrainingSettings) -> Network:
     torch.manual_seed(3)
     network = multilayer(6, (16, 8), 0.4)
-    options = MethodOptions(memory=64) if name == "diffmcdp" else MethodOptions()
-    trainer = Trainer(make_method(name, 0.5, 2, options), network, plan, seed=7)
+    trainer = Trainer(make_method(name, 0.5, 2, settings), network, seed=7)
     trainer.fit(TRAINING, VALIDATION)
     return trainer.network
 
@@ -40,28 +39,30 @@ def same(one: Network, other: Network) -> bool:
 
 @pytest.mark.parametrize("name", list(METHODS))
 def test_the_same_seed_trains_the_same_bits(name: str) -> None:
-    plan = TrainingPlan(steps=12, batch_size=64, check_every=4, decay_every=5, patience=10)
-    assert same(fit(name, plan), fit(name, plan))
+    settings = TrainingSettings(
+        steps=12, batch_size=64, check_every=4, decay_every=5, patience=10, memory=64 * (name == "diffmcdp")
+    )
+    assert same(fit(name, settings), fit(name, settings))
 
 
 def test_the_caller_keeps_its_random_numbers() -> None:
     torch.manual_seed(0)
     expected = torch.rand(3)
     torch.manual_seed(0)
-    trainer = Trainer(
-        make_method("erm", 0.0, 2, MethodOptions()), multilayer(6, (4,), 0.5), TrainingPlan(steps=2)
-    )
+    trainer = Trainer(make_method("erm", 0.0, 2, TrainingSettings(steps=2)), multilayer(6, (4,), 0.5))
     torch.manual_seed(0)
     trainer.fit(TRAINING)
     assert torch.equal(torch.rand(3), expected)
 
 
 def test_the_loss_falls_and_the_penalty_evens_the_scores() -> None:
-    plan = TrainingPlan(steps=120, batch_size=128, learning_rate=5e-3, check_every=40, decay_every=100)
+    settings = TrainingSettings(
+        steps=120, batch_size=128, learning_rate=5e-3, check_every=40, decay_every=100
+    )
     found = {}
     for name in ("erm", "diffmcdp"):
         torch.manual_seed(3)
-        trainer = Trainer(make_method(name, 2.0, 2, MethodOptions()), multilayer(6, (16,), 0.0), plan)
+        trainer = Trainer(make_method(name, 2.0, 2, settings), multilayer(6, (16,), 0.0))
         history = trainer.fit(TRAINING, VALIDATION)
         assert history[-1]["loss"] < history[0]["loss"]
         assert [record["step"] for record in history if "mcdp" in record] == [40, 80, 120]
@@ -71,11 +72,11 @@ def test_the_loss_falls_and_the_penalty_evens_the_scores() -> None:
 
 
 def test_early_stopping_goes_back_to_the_best() -> None:
-    plan = TrainingPlan(
+    settings = TrainingSettings(
         steps=400, batch_size=64, learning_rate=0.05, check_every=5, patience=3, decay_every=1000
     )
     torch.manual_seed(3)
-    trainer = Trainer(make_method("erm", 0.0, 2, MethodOptions()), multilayer(6, (64, 64), 0.0), plan)
+    trainer = Trainer(make_method("erm", 0.0, 2, settings), multilayer(6, (64, 64), 0.0))
     history = trainer.fit(TRAINING, VALIDATION)
     assert len(history) < 400
     kept = evaluate(trainer.network, VALIDATION)
@@ -84,10 +85,13 @@ def test_early_stopping_goes_back_to_the_best() -> None:
 
 
 def test_clipping_bounds_the_gradient_and_bfloat16_trains() -> None:
-    for plan in (TrainingPlan(steps=3, clip_norm=1e-3), TrainingPlan(steps=3, precision="bfloat16")):
+    for settings in (
+        TrainingSettings(steps=3, clip_norm=1e-3),
+        TrainingSettings(steps=3, precision="bfloat16"),
+    ):
         network = multilayer(6, (16,), 0.0)
         before = copy.deepcopy(network.state_dict())
-        trainer = Trainer(make_method("diffmcdp", 1.0, 2, MethodOptions()), network, plan)
+        trainer = Trainer(make_method("diffmcdp", 1.0, 2, settings), network)
         trainer.fit(TRAINING)
         assert all(torch.isfinite(value).all() for value in network.state_dict().values())
         assert any(not torch.equal(before[name], value) for name, value in network.state_dict().items())
@@ -97,7 +101,7 @@ def test_clipping_bounds_the_gradient_and_bfloat16_trains() -> None:
 
 def test_the_gradient_is_clipped() -> None:
     network = multilayer(6, (16,), 0.0)
-    plan = TrainingPlan(steps=1, clip_norm=1e-3)
-    Trainer(make_method("erm", 0.0, 2, MethodOptions()), network, plan).fit(TRAINING)
+    settings = TrainingSettings(steps=1, clip_norm=1e-3)
+    Trainer(make_method("erm", 0.0, 2, settings), network).fit(TRAINING)
     norm = torch.sqrt(sum(parameter.grad.square().sum() for parameter in network.parameters()))
     assert float(norm) <= 1e-3 * 1.001

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -205,3 +208,46 @@ def test_rows_without_labels_or_of_one_class_are_told_by_their_number_alone() ->
         warnings.simplefilter("error")
         promised(estimator, FEATURES, None, SEX)
         promised(estimator, FEATURES.iloc[ones], Y[ones], SEX[ones])
+
+
+def aware(**options: Any) -> RepairedClassifier:
+    trees = lp.models.LocalParityLGBMClassifier(0.0, n_estimators=10, n_jobs=1, random_state=0)
+    return RepairedClassifier(trees, max_mcdp=0.2, random_state=0, **options)
+
+
+def test_rows_are_checked_encoded_and_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from localparity.models import _rows
+
+    calls: list[str] = []
+    for name in ("as_classes", "as_groups", "describe_rows", "distinct_rows"):
+        original = getattr(_rows, name)
+
+        def counted(*arguments: Any, name: str = name, original: Any = original, **options: Any) -> Any:
+            calls.append(name)
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(_rows, name, counted)
+    census = lp.datasets.make_census(1000, random_state=0)
+    aware().fit_with_audit(census.data, census.target, sensitive_features=census.sensitive_features)
+    assert sorted(calls) == ["as_classes", "as_groups", "describe_rows", "distinct_rows"]
+
+
+def test_a_fit_with_an_audit_holds_people_out_of_everything_else(tmp_path: Path) -> None:
+    census = lp.datasets.make_census(2000, random_state=0)
+    X, y, sex = census.data, census.target, np.asarray(census.sensitive_features)
+    model = aware(confidence=None).fit_with_audit(X, y, sensitive_features=sex, n_resamples=99)
+    card = model.card()
+    assert card.held_out is not None
+    assert card.fitted_on is not None
+    assert (card.fitted_on.rows, card.held_out.rows) == (1500, 500)
+    training, held_out = train_test_split(
+        np.arange(2000), test_size=500, stratify=2 * (sex == "Male") + y, random_state=0
+    )
+    again = aware().fit(X.iloc[training], y[training], sensitive_features=sex[training])
+    scores = again.predict_proba(X.iloc[held_out], sensitive_features=sex[held_out])[:, 1]
+    assert card.held_out.mcdp == lp.mcdp(None, scores, sensitive_features=sex[held_out])
+    assert card.held_out.average_precision == average_precision_score(y[held_out], scores)
+    model.save(tmp_path)
+    assert lp.results.ModelCard.read(tmp_path).held_out == card.held_out
+    assert again.card().held_out is None
+    assert model.fit(X, y, sensitive_features=sex).card().held_out is None

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from localparity.datasets import make_census
-from localparity.models import LocalParityLGBMClassifier, LocalParityXGBClassifier, TableClassifier
+from localparity.models import LocalParityLGBMClassifier, LocalParityXGBClassifier
 from localparity.models.trees._boosters import check_lightgbm, check_xgboost
+from localparity.models.trees._stock import StockTrees
 
 CENSUS = make_census(300, random_state=0)
 GROUPS = CENSUS.sensitive_features
@@ -47,7 +48,7 @@ def test_trees_of_lightgbm_pass(options: dict[str, Any]) -> None:
 
 
 def test_trees_for_several_classes_pass() -> None:
-    jobs = TableClassifier(n_estimators=2, random_state=0)
+    jobs = StockTrees(n_estimators=2, random_state=0)
     jobs.fit(CENSUS.data.drop(columns="occupation"), CENSUS.data["occupation"].astype(str))
     check_lightgbm(jobs.booster_.model_to_string())
 

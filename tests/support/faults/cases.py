@@ -66,7 +66,7 @@ class Bench(CommandLine):
             code = type_command(self.words(command.words)) if again else None
             after = command.read(self.out)
             names = (str(path.relative_to(self.out)) for path in self.out.rglob("*"))
-            files = sorted(name for name in names if not name.startswith(CACHE))
+            files = sorted(names)
             return {"before": before, "code": code, "after": after, "files": files}
 
         ended = fork(act, self.said)

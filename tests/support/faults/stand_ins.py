@@ -54,7 +54,6 @@ def installed(folder: Path) -> Iterator[None]:
     from localparity.cli import demo
     from localparity.datasets import _fetch
     from localparity.models.trees._boosters import _LightGBMBackend
-    from localparity.report.page import _monitor as _monitor_document
     from localparity.report.page import _page
     from localparity.report.page import _page as _frame
 
@@ -64,7 +63,6 @@ def installed(folder: Path) -> Iterator[None]:
             (Figure, "savefig", _save_figure),
             (_frame, "_library", lambda: ""),
             (_page, "chart_specs", dict),
-            (_monitor_document, "time_specs", dict),
             (_LightGBMBackend, "grow", _few_trees(_LightGBMBackend.grow)),
             (lp.models, "compare", _compared_once(folder)),
             (demo, "_train", lambda *_: {}),

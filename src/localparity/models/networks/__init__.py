@@ -7,31 +7,23 @@ require("torch", extra="train")
 from localparity.models.networks._batches import TensorRows  # noqa: E402
 from localparity.models.networks._classifier import LocalParityClassifier  # noqa: E402
 from localparity.models.networks._distributed import gather_rows  # noqa: E402
-from localparity.models.networks._losses import ABCCLoss, DPLoss, MCDPLoss  # noqa: E402
 from localparity.models.networks._methods import (  # noqa: E402
     METHODS,
     Method,
-    MethodOptions,
     ScoredBatch,
+    TrainingSettings,
 )
 from localparity.models.networks._networks import Network  # noqa: E402
-from localparity.models.networks._trainer import (  # noqa: E402
-    Trainer,
-    TrainingPlan,
-)
+from localparity.models.networks._trainer import Trainer  # noqa: E402
 
 __all__ = [
     "METHODS",
-    "ABCCLoss",
-    "DPLoss",
     "LocalParityClassifier",
-    "MCDPLoss",
     "Method",
-    "MethodOptions",
     "Network",
     "ScoredBatch",
     "TensorRows",
     "Trainer",
-    "TrainingPlan",
+    "TrainingSettings",
     "gather_rows",
 ]

@@ -125,8 +125,8 @@ class BalancedBatches(Batches):
     def _of_group(self, group: int) -> Tensor:
         members = self.members[group]
         if len(members) < self.share:
-            places = torch.randint(len(members), (self.share,), generator=self.generator)
-            return members[places][process_index() :: world_size()]
+            indices = torch.randint(len(members), (self.share,), generator=self.generator)
+            return members[indices][process_index() :: world_size()]
         if len(self.orders[group]) < self.share:
             self.orders[group] = members[torch.randperm(len(members), generator=self.generator)]
         batch, self.orders[group] = self.orders[group][: self.share], self.orders[group][self.share :]

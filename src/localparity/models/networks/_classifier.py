@@ -2,48 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self
 
-from localparity._types import Criterion, Seed
-from localparity._validation import InputError, as_choice, setting
-from localparity.models._base import BoundedClassifier
+import torch
+from torch import Tensor
+
+from localparity._io._sealed import Files
+from localparity._progress import Progress
+from localparity._types import Criterion, FloatArray, Seed
+from localparity._validation import InputError, as_choice, require, setting
+from localparity.models._base import Backend, BoundedClassifier, Model, Pace
 from localparity.models._encoding import TableEncoder
-from localparity.models._folder import Files
 from localparity.models._rows import TrainingRows
-from localparity.models.networks._backend import NetworkBackend, NetworkModel, as_device, as_tensors
-from localparity.models.networks._methods import METHODS
-from localparity.models.networks._networks import Network
+from localparity.models.networks._batches import TensorRows
+from localparity.models.networks._methods import METHODS, TrainingSettings, make_method
+from localparity.models.networks._networks import Network, multilayer
+from localparity.models.networks._trainer import Trainer, predict_scores
 
-# Settings that go together, by name.
-
-
-PRESETS: dict[str, dict[str, Any]] = {
+PRESETS: dict[str, TrainingSettings] = {
     # What the paper's published code ran on tables.
-    "paper": {
-        "hidden": (512, 256, 64),
-        "dropout": 0.5,
-        "steps": 150,
-        "batch_size": 1024,
-        "learning_rate": 1e-3,
-        "schedule": "steps",
-        "temperature": 10.0,
-        "search": "exact",
-        "memory": 0,
-        "balanced": False,
-    },
+    "paper": TrainingSettings(),
     # The same network, trained for longer; chosen on the validation parts of Adult and Bank.
-    "tuned": {
-        "hidden": (512, 256, 64),
-        "dropout": 0.6,
-        "steps": 900,
-        "batch_size": 1024,
-        "learning_rate": 1e-3,
-        "schedule": "cosine",
-        "temperature": 80.0,
-        "search": "exact",
-        "memory": 0,
-        "balanced": True,
-    },
+    "tuned": TrainingSettings(dropout=0.6, steps=900, schedule="cosine", temperature=80.0, balanced=True),
 }
 
 # In the middle of the strengths that the paper compares on Adult; used where none is given.
@@ -56,6 +38,119 @@ STRENGTHS: dict[str, float] = {
     "diffabcc": 0.3,
     "diffmcdp": 0.2,
 }
+
+
+# Networks as a backend: trained at a strength, scored and stored.
+
+
+@dataclass(frozen=True)
+class NetworkModel(Model):
+    """A trained network, and a record of each step of its training."""
+
+    filename: ClassVar[str] = "model.safetensors"
+
+    network: Network
+    history: list[dict[str, float]] = field(default_factory=list)
+
+    def scores(self, features: FloatArray) -> FloatArray:
+        """Return the probability of the second class for each row, in the network's precision."""
+        scores: FloatArray = predict_scores(self.network, torch.from_numpy(features)).numpy()
+        return scores
+
+    def dump(self) -> tuple[dict[str, Any], bytes]:
+        """Return the widths of the layers, and the tensors."""
+        tensors = {name: tensor.detach().contiguous() for name, tensor in self.network.state_dict().items()}
+        weights = list(self.network.hidden_weights().values())
+        width = (weights[0] if weights else self.network.head.weight).shape[1]
+        described = {"width": int(width), "hidden": [len(weight) for weight in weights]}
+        return described, require("safetensors.torch", extra="train").save(tensors)
+
+    @classmethod
+    def parse(cls, described: dict[str, Any], content: bytes) -> Self:
+        """Return the model that `dump` wrote."""
+        safetensors = require("safetensors", extra="train")
+        try:
+            tensors = require("safetensors.torch", extra="train").load(content)
+        except safetensors.SafetensorError as error:
+            raise ValueError(f"{cls.filename} cannot be read: {error}") from error
+        return cls(_network(described["width"], described["hidden"], tensors))
+
+
+def _network(width: int, hidden: Sequence[int], tensors: Mapping[str, Tensor]) -> Network:
+    """Return the network of some tensors, whose widths are checked first: memory might not hold others."""
+    shapes = [tuple(tensor.shape) for tensor in tensors.values() if tensor.ndim == 2]
+    widths = [width, *hidden, 1]
+    if sorted(shapes) != sorted(zip(widths[1:], widths[:-1], strict=True)):
+        raise InputError(f"is {hidden} and width {width}, the tensors have shapes {shapes}", "hidden")
+    network = multilayer(width, hidden, 0.0).to(tensors["head.weight"].dtype)
+    network.load_state_dict(tensors)
+    network.eval()
+    return network
+
+
+class NetworkBackend(Backend[NetworkModel]):
+    """Trains networks on the rows of one call of `fit`."""
+
+    def __init__(
+        self,
+        method: str,
+        settings: TrainingSettings,
+        rows: tuple[TensorRows, TensorRows | None],
+        *,
+        n_groups: int,
+        seed: int,
+    ) -> None:
+        self.method, self.settings, self.n_groups, self.seed = method, settings, n_groups, seed
+        self.training, self.validation = rows
+        self.pace = Pace(settings.steps, settings.learning_rate)
+
+    def train(self, strength: float, pace: Pace, progress: Progress | None = None) -> NetworkModel:
+        """Return the network trained at a strength; all strengths start alike."""
+        settings = replace(self.settings, steps=pace.steps, learning_rate=pace.learning_rate)
+        method = make_method(self.method, strength, self.n_groups, settings)
+        trainer = Trainer(method, self._new_network(), seed=self.seed + 1, progress=progress)
+        history = trainer.fit(self.training, self.validation)
+        return NetworkModel(trainer.network, history)
+
+    def finish(self, model: NetworkModel) -> NetworkModel:
+        """Return the model on the CPU."""
+        model.network.cpu()
+        return model
+
+    def _new_network(self) -> Network:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            width = self.training.features.shape[1]
+            network = multilayer(width, self.settings.hidden, self.settings.dropout)
+        return network.to(self.training.features)
+
+
+def as_tensors(rows: TrainingRows, precision: str, device: torch.device) -> TensorRows:
+    """Return rows as tensors on a device."""
+    dtype = torch.float64 if precision == "float64" else torch.float32
+    return TensorRows(
+        torch.from_numpy(rows.features).to(dtype),
+        torch.from_numpy(rows.labels).to(dtype),
+        torch.from_numpy(rows.groups),
+        torch.from_numpy(rows.weights).to(dtype),
+    ).to(device)
+
+
+def as_device(name: str) -> torch.device:
+    """The torch device with this name; "auto" is a GPU if there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise InputError(
+            f"must be 'auto' or a torch device, got {name!r}: {error}", argument="device"
+        ) from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(
+            f"{name!r} needs CUDA, which this machine or this build of torch lacks", argument="device"
+        )
+    return device
 
 
 class LocalParityClassifier(BoundedClassifier):
@@ -146,8 +241,9 @@ class LocalParityClassifier(BoundedClassifier):
         What turns a table into the network's input.
     text_features_ : list of str
         The names of the text columns.
-    trials_ : list of Trial
-        With `max_mcdp`, the strengths that were tried; with a `confidence`, those that were tested, in order.
+    trials_ : dict of Measured
+        With `max_mcdp`, how each strength that was tried does; with a `confidence`, how those that were
+        tested do, in order.
     bound_met_ : bool
         With `max_mcdp`, whether the bound is met; with a `confidence`, whether it is promised.
     promise_ : str
@@ -239,11 +335,12 @@ class LocalParityClassifier(BoundedClassifier):
         """Step, loss and, where evaluated, average_precision and mcdp; empty after loading."""
         return self.model_.history
 
-    def _settings(self) -> dict[str, Any]:
-        """Return the preset's settings, replaced by the parameters that are given."""
-        settings = dict(PRESETS[self.preset])
-        given = {name: getattr(self, name) for name in settings if getattr(self, name, None) is not None}
-        return settings | given
+    def _settings(self) -> TrainingSettings:
+        """Return the preset's settings, replaced by the parameters of the same name that are given."""
+        given = {field.name: getattr(self, field.name, None) for field in fields(TrainingSettings)}
+        return replace(
+            PRESETS[self.preset], **{name: value for name, value in given.items() if value is not None}
+        )
 
     def _check_parameters(self) -> None:
         as_choice(self.method, "method", METHODS)
@@ -260,7 +357,8 @@ class LocalParityClassifier(BoundedClassifier):
         device = as_device(self.device)
         training = as_tensors(rows, self.precision, device)
         held_out = None if validation is None else as_tensors(validation, self.precision, device)
-        return NetworkBackend(self, training, held_out, n_groups=len(rows.group_names), seed=seed)
+        settings, n_groups = self._settings(), len(rows.group_names)
+        return NetworkBackend(self.method, settings, (training, held_out), n_groups=n_groups, seed=seed)
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         super()._restore(learned, files)

@@ -21,7 +21,6 @@ from localparity._validation import (
     setting,
 )
 from localparity.counts._comparison import CRITERIA, labels_of
-from localparity.models.networks._replay import Replay, is_readable
 from localparity.models.networks._smoothed_gap import (
     contrasts,
     largest_gap,
@@ -30,17 +29,16 @@ from localparity.models.networks._smoothed_gap import (
     threshold_grid,
 )
 
-# What the losses are called with, checked; the messages say how to make it fit.
-
+# What the losses are called with is checked first; the messages say how to make it fit.
 
 _CODES = "torch.as_tensor(np.unique(groups, return_inverse=True)[1])"
 
 
 def check_batch(y_score: Any, sensitive_features: Any, y_true: Any, sample_weight: Any) -> None:
-    """Raise a ValueError where a batch is no tensors of one length, or has no rows."""
-    given = {"sensitive_features": sensitive_features, "y_true": y_true, "sample_weight": sample_weight}
-    given = {name: values for name, values in given.items() if values is not None}
-    for name, values in {"y_score": y_score, **given}.items():
+    """Raise a ValueError unless a batch consists of tensors of one length, and has rows."""
+    columns = {"sensitive_features": sensitive_features, "y_true": y_true, "sample_weight": sample_weight}
+    columns = {name: values for name, values in columns.items() if values is not None}
+    for name, values in {"y_score": y_score, **columns}.items():
         if not isinstance(values, Tensor):
             advice = _CODES if name == "sensitive_features" else f"torch.as_tensor({name})"
             raise InputError(f"must be a tensor, got {type(values).__name__}; use {advice}", name)
@@ -54,7 +52,7 @@ def check_batch(y_score: Any, sensitive_features: Any, y_true: Any, sample_weigh
             "rows of all of them with localparity.models.networks.gather_rows",
             "y_score",
         )
-    for name, values in given.items():
+    for name, values in columns.items():
         if values.shape != y_score.shape:
             advice = f"; use {name}.squeeze(1)" if values.shape == (len(y_score), 1) else ""
             raise InputError(
@@ -63,26 +61,19 @@ def check_batch(y_score: Any, sensitive_features: Any, y_true: Any, sample_weigh
             )
 
 
-def check_integers(groups: Tensor) -> None:
-    """Raise a ValueError where groups are no codes."""
-    if groups.is_floating_point() or groups.is_complex():
-        raise InputError(
-            f"must be integers or booleans, got {groups.dtype}; use sensitive_features.long() for codes",
-            "sensitive_features",
-        )
-
-
-def check_codes(groups: Tensor, n_groups: int | None = None) -> None:
-    """Raise a ValueError where a code is negative, or beyond the number of groups."""
-    lowest, highest = (int(end) for end in torch.aminmax(groups))
-    if lowest < 0:
-        raise InputError(f"must hold codes >= 0, got {lowest}", "sensitive_features")
-    if n_groups is not None and highest >= n_groups:
-        raise InputError(f"must hold codes below n_groups={n_groups}, got {highest}", "sensitive_features")
+def is_readable(tensor: Tensor) -> bool:
+    """Whether values can be read at no cost: on the CPU, and not inside a transform or a compilation."""
+    if tensor.device.type != "cpu" or torch.compiler.is_compiling():
+        return False
+    try:
+        # A tensor inside ``torch.func`` has no memory.
+        return tensor.data_ptr() is not None
+    except RuntimeError:
+        return False
 
 
 def _one_column(y_score: Tensor) -> str:
-    """How two dimensions become one: those of a single output, or of a score for each of two classes."""
+    """Advice on how scores of two dimensions become one column."""
     if y_score.ndim != 2:
         return ""
     columns = y_score.shape[1]
@@ -93,7 +84,7 @@ def _one_column(y_score: Tensor) -> str:
     return "; call the loss on the column of one class"
 
 
-# Recent scores, kept to find in them what a batch is too small to show.
+# Recent scores, which show what a batch is too small to show.
 
 
 class ScoredRows(NamedTuple):
@@ -133,10 +124,10 @@ class ScoreMemory(nn.Module):
     def remember(self, batch: ScoredRows) -> None:
         """Write the batch over the oldest rows."""
         size, count = len(self.scores), len(batch.scores)
-        places = (self.written + torch.arange(count, device=self.scores.device))[-size:] % size
+        slots = (self.written + torch.arange(count, device=self.scores.device))[-size:] % size
         for name, values in _complete(batch)._asdict().items():
             buffer = getattr(self, name)
-            buffer[places] = values[-size:].to(buffer)
+            buffer[slots] = values[-size:].to(buffer)
         self.written += count
         self.begun = True
 
@@ -221,25 +212,15 @@ class _DisparityLoss(nn.Module):
         return self._disparity(ScoredRows(scores, sensitive_features, y_true, sample_weight))
 
     def _disparity(self, rows: ScoredRows) -> Tensor:
-        return self._of_comparisons(rows.scores, self._contrasts(rows)).amax()
+        return self._of_comparisons(rows.scores, self._contrasts(rows, self._count(rows.groups))).amax()
 
     def _of_comparisons(self, scores: Tensor, contrast: Tensor) -> Tensor:
         """The disparity of each comparison."""
         raise NotImplementedError
 
-    def _contrasts(self, rows: ScoredRows) -> Tensor:
-        return self._checked_contrasts(rows, self._count(rows.groups))
-
-    def _checked_contrasts(self, rows: ScoredRows, n_groups: int) -> Tensor:
-        """The contrasts, or NaN if a code that could not be read belongs to no group."""
-        contrast = self._contrasts_of(rows, n_groups)
-        if self.n_groups is None or is_readable(rows.groups):
-            return contrast
-        unknown = (rows.groups < 0) | (rows.groups >= self.n_groups)
-        return torch.where(unknown.any(), math.nan, contrast)
-
-    def _contrasts_of(self, rows: ScoredRows, n_groups: int) -> Tensor:
-        return contrasts(
+    def _contrasts(self, rows: ScoredRows, n_groups: int, *, checked: bool = True) -> Tensor:
+        """The contrasts; if checked, NaN where a code that could not be read belongs to no group."""
+        contrast = contrasts(
             rows.groups,
             n_groups,
             criterion=self.criterion,
@@ -247,16 +228,31 @@ class _DisparityLoss(nn.Module):
             sample_weight=rows.sample_weight,
             dtype=rows.scores.dtype,
         )
+        if not checked or self.n_groups is None or is_readable(rows.groups):
+            return contrast
+        unknown = (rows.groups < 0) | (rows.groups >= self.n_groups)
+        return torch.where(unknown.any(), math.nan, contrast)
 
     def _count(self, groups: Tensor, *others: Tensor) -> int:
-        """The number of groups: as given, or by the largest code of these and of others."""
-        check_integers(groups)
-        if self.n_groups is not None:
-            if is_readable(groups):
-                check_codes(groups, self.n_groups)
+        """The number of groups: as given, or one more than the largest code; other codes are refused."""
+        if groups.is_floating_point() or groups.is_complex():
+            raise InputError(
+                f"must be integers or booleans, got {groups.dtype}; use sensitive_features.long() for codes",
+                argument="sensitive_features",
+            )
+        if self.n_groups is not None and not is_readable(groups):
             return self.n_groups
-        check_codes(groups)
-        return max(2, *(int(codes.max()) + 1 for codes in (groups, *others)))
+        lowest, highest = (int(end) for end in torch.aminmax(groups))
+        if lowest < 0:
+            raise InputError(f"must hold codes >= 0, got {lowest}", argument="sensitive_features")
+        if self.n_groups is None:
+            return max(2, highest + 1, *(int(codes.max()) + 1 for codes in others))
+        if highest >= self.n_groups:
+            raise InputError(
+                f"must hold codes below n_groups={self.n_groups}, got {highest}",
+                argument="sensitive_features",
+            )
+        return self.n_groups
 
 
 class DPLoss(_DisparityLoss):
@@ -406,15 +402,12 @@ class MCDPLoss(_DisparityLoss):
         self.register_buffer("threshold", torch.tensor(number), persistent=False)
         rows = as_count(memory, "memory", at_least=0)
         self.memory = ScoreMemory(rows) if rows else None
-        self._replayed = Replay(self._find)
 
     def _disparity(self, rows: ScoredRows) -> Tensor:
         if self.memory is not None:
             return self._disparity_in(self.memory, rows)
-        # Counting the groups of a batch waits for the GPU, which cannot be recorded.
-        recordable = self.search == "exact" and self.n_groups is not None
-        find = self._replayed if recordable else self._find
-        contrast, thresholds, shares = find(rows.scores.detach(), *rows[1:])
+        contrast = self._contrasts(rows, self._count(rows.groups))
+        thresholds, shares = self._where(rows.scores.detach(), contrast)
         gaps = soft_gap(rows.scores, contrast, thresholds, self.temperature).abs()
         return (shares * gaps).sum(-1).amax()
 
@@ -422,8 +415,8 @@ class MCDPLoss(_DisparityLoss):
         """The disparity of the memory, with the gradient of the batch at the memory's thresholds."""
         past = memory.rows(rows)
         n_groups = self._count(rows.groups, past.groups)
-        contrast = self._checked_contrasts(rows, n_groups)
-        remembered = self._contrasts_of(past, n_groups)
+        contrast = self._contrasts(rows, n_groups)
+        remembered = self._contrasts(past, n_groups, checked=False)
         thresholds, shares = self._where(past.scores, remembered)
         known = soft_gap(past.scores, remembered, thresholds, self.temperature)
         here = soft_gap(rows.scores, contrast, thresholds, self.temperature)
@@ -433,13 +426,6 @@ class MCDPLoss(_DisparityLoss):
         if self.training:
             memory.remember(rows)
         return values.gather(0, worst)[0] + moving - moving.detach()
-
-    def _find(
-        self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
-    ) -> tuple[Tensor, ...]:
-        """The contrasts of rows, the thresholds at which their gaps are taken, and the thresholds' shares."""
-        contrast = self._contrasts(ScoredRows(scores, groups, y_true, sample_weight))
-        return contrast, *self._where(scores, contrast)
 
     def _where(self, scores: Tensor, contrast: Tensor) -> tuple[Tensor, Tensor]:
         """The thresholds at which each comparison's gap is taken, and their shares."""

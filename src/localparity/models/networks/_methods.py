@@ -1,7 +1,8 @@
-"""What a training method is: the few things in which the methods differ."""
+"""How a network is trained: the settings, what a method is, and the seven methods."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,7 +14,7 @@ from torch.func import functional_call
 from torch.nn.functional import binary_cross_entropy_with_logits, cosine_similarity
 
 from localparity._types import Criterion
-from localparity._validation import InputError, as_choice, as_strength
+from localparity._validation import InputError, as_choice, as_count, as_number, as_strength
 from localparity.counts._comparison import CRITERIA
 from localparity.models.networks._batches import BalancedBatches, Batches, TensorRows, balancing_weights
 from localparity.models.networks._distributed import gather_rows, mean_over_processes, world_size
@@ -29,42 +30,65 @@ from localparity.models.networks._networks import Dropout, Network, frozen_stati
 
 
 @dataclass(frozen=True)
-class MethodOptions:
-    """The options of the methods, besides their strength; each method reads those that concern it.
+class TrainingSettings:
+    """How a network is built and trained; each method reads what concerns it.
+
+    The defaults are what the paper's published code ran on tables.
 
     Parameters
     ----------
-    temperature : float, default=10.0
-        The steepness of the sigmoid that replaces the step of a distribution, for DiffABCC and DiffMCDP.
-    epsilon : float, default=0.0
-        The half-width of the windows.
-    criterion : str, default="demographic_parity"
-        Who is compared.
-    search : str, default="exact"
-        How `MCDPLoss` finds its threshold.
-    sharpness : float, default=8.0
-        The power of the soft search.
-    memory : int, default=0
-        The number of recent rows that `MCDPLoss` remembers.
-    balanced : bool, default=False
-        Whether every batch has equally many rows of each group, reweighted.
-    alignment : float, default=0.05
-        The weight of DRAlign's cosines.
+    hidden, dropout, steps, batch_size, learning_rate, schedule, temperature, search, memory, balanced
+        As in `LocalParityClassifier`, whose preset "paper" has the defaults.
+    precision, alignment, sharpness, epsilon, criterion, weight_decay, clip_norm, patience
+        As in `LocalParityClassifier`, with the same defaults.
+    augment : bool, default=False
+        Whether a network for images sees random views of them in training.
+    decay_every : int, default=50
+        The number of steps at one learning rate, for the schedule "steps".
+    decay_factor : float, default=0.1
+        What the learning rate is then multiplied by.
+    check_every : int, default=25
+        The number of steps between evaluations of the validation rows.
 
     Examples
     --------
-    >>> MethodOptions(search="soft").temperature
-    10.0
+    >>> settings = TrainingSettings(search="soft")
+    >>> settings.temperature, settings.steps
+    (10.0, 150)
     """
 
+    hidden: Sequence[int] = (512, 256, 64)
+    dropout: float = 0.5
+    steps: int = 150
+    batch_size: int = 1024
+    learning_rate: float = 1e-3
+    schedule: str = "steps"
     temperature: float = DEFAULT_TEMPERATURE
-    epsilon: float = 0.0
-    criterion: Criterion = "demographic_parity"
     search: str = DEFAULT_SEARCH
-    sharpness: float = DEFAULT_SHARPNESS
     memory: int = 0
     balanced: bool = False
+    precision: str = "float32"
     alignment: float = 0.05
+    augment: bool = False
+    sharpness: float = DEFAULT_SHARPNESS
+    epsilon: float = 0.0
+    criterion: Criterion = "demographic_parity"
+    decay_every: int = 50
+    decay_factor: float = 0.1
+    weight_decay: float = 0.0
+    clip_norm: float | None = None
+    check_every: int = 25
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "check_every"):
+            as_count(getattr(self, name), name)
+        if self.patience is not None:
+            as_count(self.patience, "patience")
+        if self.clip_norm is not None and not as_number(self.clip_norm, "clip_norm") > 0.0:
+            raise InputError(f"must be > 0, got {self.clip_norm:g}", argument="clip_norm")
+        as_choice(self.schedule, "schedule", ("steps", "cosine"))
+        as_choice(self.precision, "precision", ("float32", "bfloat16", "float64"))
 
 
 class ScoredBatch(NamedTuple):
@@ -117,12 +141,12 @@ class Method(nn.Module):
         The weight of the penalty.
     n_groups : int
         The number of groups.
-    options : MethodOptions
-        The options.
+    settings : TrainingSettings
+        How to train.
 
     Examples
     --------
-    >>> float(Method(0.5, 2, MethodOptions()).strength)
+    >>> float(Method(0.5, 2, TrainingSettings()).strength)
     0.5
     """
 
@@ -130,17 +154,17 @@ class Method(nn.Module):
     criteria: ClassVar[tuple[str, ...]] = ("demographic_parity",)
     strength: Tensor
 
-    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
+    def __init__(self, strength: float, n_groups: int, settings: TrainingSettings) -> None:
         super().__init__()
         number = as_strength(strength)
         self.penalised = number > 0.0
         self.register_buffer("strength", torch.tensor(number, dtype=torch.float64))
         self.n_groups = n_groups
-        self.options = options
-        if options.criterion not in self.criteria:
+        self.settings = settings
+        if settings.criterion not in self.criteria:
             known = ", ".join(map(repr, self.criteria))
             raise InputError(
-                f"must be one of {known} for method {self.name!r}, got {options.criterion!r}", "criterion"
+                f"must be one of {known} for method {self.name!r}, got {settings.criterion!r}", "criterion"
             )
 
     def prepare(self, training: TensorRows, network: Network) -> None:
@@ -169,15 +193,13 @@ class Method(nn.Module):
         """
         return network
 
-    def batches(self, training: TensorRows, batch_size: int, seed: int) -> Batches:
+    def batches(self, training: TensorRows, seed: int) -> Batches:
         """Choose how rows are drawn.
 
         Parameters
         ----------
         training : TensorRows
             All training rows.
-        batch_size : int
-            The number of rows of a batch.
         seed : int
             The same seed gives the same batches.
 
@@ -186,9 +208,9 @@ class Method(nn.Module):
         Batches
             An object whose `draw` returns the row numbers of the next batch.
         """
-        if self.options.balanced:
-            return BalancedBatches(training.groups, self.n_groups, batch_size, seed)
-        return Batches(len(training.labels), batch_size, seed)
+        if self.settings.balanced:
+            return BalancedBatches(training.groups, self.n_groups, self.settings.batch_size, seed)
+        return Batches(len(training.labels), self.settings.batch_size, seed)
 
     def reweighted(self, training: TensorRows) -> TensorRows:
         """Give the training rows the weights that go with the batches.
@@ -203,7 +225,7 @@ class Method(nn.Module):
         TensorRows
             The rows, with weights such that a batch stands for the data.
         """
-        return balancing_weights(training, self.n_groups) if self.options.balanced else training
+        return balancing_weights(training, self.n_groups) if self.settings.balanced else training
 
     def draw(self, generator: torch.Generator) -> None:
         """Draw the random numbers of a step into buffers.
@@ -306,8 +328,8 @@ class ERM(Method):
     name = "erm"
     criteria = CRITERIA
 
-    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
-        super().__init__(0.0 * as_strength(strength), n_groups, options)
+    def __init__(self, strength: float, n_groups: int, settings: TrainingSettings) -> None:
+        super().__init__(0.0 * as_strength(strength), n_groups, settings)
 
 
 # FairMixup: the score must not change on the way from one group to another.
@@ -324,8 +346,8 @@ class FairMixup(Method):
     name = "fairmixup"
     share: Tensor
 
-    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
-        super().__init__(strength, n_groups, options)
+    def __init__(self, strength: float, n_groups: int, settings: TrainingSettings) -> None:
+        super().__init__(strength, n_groups, settings)
         self.register_buffer("share", torch.zeros(()))
 
     @torch.no_grad()
@@ -333,9 +355,9 @@ class FairMixup(Method):
         """Draw the share t of the mixture."""
         self.share.uniform_(generator=generator)
 
-    def batches(self, training: TensorRows, batch_size: int, seed: int) -> Batches:
+    def batches(self, training: TensorRows, seed: int) -> Batches:
         """Equally many rows of each group, group after group."""
-        return BalancedBatches(training.groups, self.n_groups, batch_size, seed)
+        return BalancedBatches(training.groups, self.n_groups, self.settings.batch_size, seed)
 
     def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
         """The strength times how the score changes between groups."""
@@ -361,7 +383,14 @@ class LossMethod(Method):
     """Cross-entropy plus a loss of the whole batch's logits."""
 
     criteria = CRITERIA
-    loss: nn.Module
+
+    def __init__(self, strength: float, n_groups: int, settings: TrainingSettings) -> None:
+        super().__init__(strength, n_groups, settings)
+        self.loss = self.new_loss()
+
+    def new_loss(self) -> DPLoss | ABCCLoss | MCDPLoss:
+        """The loss of logits that the settings describe."""
+        return DPLoss(criterion=self.settings.criterion, from_logits=True, n_groups=self.n_groups)
 
     def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
         """The strength times the loss."""
@@ -375,20 +404,17 @@ class DiffDP(LossMethod):
 
     name = "diffdp"
 
-    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
-        super().__init__(strength, n_groups, options)
-        self.loss = DPLoss(criterion=options.criterion, from_logits=True, n_groups=n_groups)
-
 
 class DiffABCC(LossMethod):
     """Cross-entropy plus `ABCCLoss`, the area between the groups' smoothed distributions."""
 
     name = "diffabcc"
 
-    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
-        super().__init__(strength, n_groups, options)
-        self.loss = ABCCLoss(
-            options.temperature, criterion=options.criterion, from_logits=True, n_groups=n_groups
+    def new_loss(self) -> ABCCLoss:
+        """The area at the temperature of the settings."""
+        settings = self.settings
+        return ABCCLoss(
+            settings.temperature, criterion=settings.criterion, from_logits=True, n_groups=self.n_groups
         )
 
 
@@ -402,23 +428,24 @@ class DiffMCDP(LossMethod):
     name = "diffmcdp"
     loss: MCDPLoss
 
-    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
-        super().__init__(strength, n_groups, options)
-        self.loss = MCDPLoss(
-            options.temperature,
-            options.epsilon,
-            search=options.search,
-            threshold=0.5 if options.search == "frozen" else None,
-            sharpness=options.sharpness,
-            memory=options.memory,
-            criterion=options.criterion,
+    def new_loss(self) -> MCDPLoss:
+        """The maximal local disparity, with the search of the settings."""
+        settings = self.settings
+        return MCDPLoss(
+            settings.temperature,
+            settings.epsilon,
+            search=settings.search,
+            threshold=0.5 if settings.search == "frozen" else None,
+            sharpness=settings.sharpness,
+            memory=settings.memory,
+            criterion=settings.criterion,
             from_logits=True,
-            n_groups=n_groups,
+            n_groups=self.n_groups,
         )
 
     def prepare(self, training: TensorRows, network: Network) -> None:
         """Freeze the threshold at the share of label 1."""
-        if self.options.search == "frozen":
+        if self.settings.search == "frozen":
             self.loss.threshold = training.labels.mean()
 
 
@@ -436,10 +463,6 @@ class DRAlign(LossMethod):
     name = "dralign"
     criteria = ("demographic_parity",)
 
-    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
-        super().__init__(strength, n_groups, options)
-        self.loss = DPLoss(from_logits=True, n_groups=n_groups)
-
     def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
         """The strength times the difference of mean scores, less the alignment."""
         layers = self._importances(network, batch)
@@ -447,7 +470,7 @@ class DRAlign(LossMethod):
             torch.stack([cosine_similarity(layer[one], layer[other], dim=0) for layer in layers]).sum()
             for one, other in combinations(range(self.n_groups), 2)
         ]
-        return super().penalty(network, batch) - self.options.alignment * torch.stack(cosines).mean()
+        return super().penalty(network, batch) - self.settings.alignment * torch.stack(cosines).mean()
 
     def _importances(self, network: Network, batch: ScoredBatch) -> list[Tensor]:
         """For each hidden layer, the unit importances of each group, shape (n_groups, units)."""
@@ -490,6 +513,6 @@ METHODS: dict[str, type[Method]] = {
 }
 
 
-def make_method(name: str, strength: float, n_groups: int, options: MethodOptions) -> Method:
+def make_method(name: str, strength: float, n_groups: int, settings: TrainingSettings) -> Method:
     """The method with this name."""
-    return METHODS[as_choice(name, "method", METHODS)](strength, n_groups, options)
+    return METHODS[as_choice(name, "method", METHODS)](strength, n_groups, settings)

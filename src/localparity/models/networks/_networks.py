@@ -60,8 +60,8 @@ class Dropout(RandomLayer):
         """Set the units that were drawn to zero; in evaluation, change nothing."""
         if not self.training or self.share == 0.0:
             return values
-        kept = (self.drawn[: values.shape[0]] >= self.share).to(values)
-        return values * kept.div_(1.0 - self.share)
+        mask = (self.drawn[: values.shape[0]] >= self.share).to(values)
+        return values * mask.div_(1.0 - self.share)
 
 
 class Network(nn.Module):

@@ -111,10 +111,10 @@ def largest_gap(scores: Tensor, contrast: Tensor, temperature: float) -> Tensor:
     height = soft_gap(scores, contrast, points, temperature).abs()
     rising = torch.nn.functional.pad(height, (1, 1), value=-1.0)
     peaks = torch.where((height >= rising[:, :-2]) & (height >= rising[:, 2:]), height, height - 2.0)
-    places = peaks.topk(min(_PEAKS, points.numel()), dim=-1).indices
-    best = points[places]
+    indices = peaks.topk(min(_PEAKS, points.numel()), dim=-1).indices
+    best = points[indices]
     reach = torch.maximum(
-        best - points[(places - 1).clamp_min(0)], points[(places + 1).clamp_max(points.numel() - 1)] - best
+        best - points[(indices - 1).clamp_min(0)], points[(indices + 1).clamp_max(points.numel() - 1)] - best
     )
     offsets = torch.linspace(-1.0, 1.0, _ZOOM_POINTS, dtype=scores.dtype, device=scores.device)
     for _ in range(_ZOOMS):
@@ -174,8 +174,8 @@ def largest_window(
     offsets = torch.linspace(-1.0, 1.0, _ZOOM_POINTS, dtype=scores.dtype, device=scores.device)
     for _ in range(_WINDOW_ZOOMS):
         values = _window_minimum(scores, signed, centres, temperature, epsilon, inside=(grid, floor))
-        value, place = values.max(-1, keepdim=True)
-        best = centres.gather(-1, place)
+        value, index = values.max(-1, keepdim=True)
+        best = centres.gather(-1, index)
         centres = (best + reach * offsets).clamp(0.0, 1.0)
         reach = reach * (2.0 / (_ZOOM_POINTS - 1))
     positive, negative = value.chunk(2)

@@ -4,84 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from localparity._progress import Forecast, Progress
 from localparity._types import Criterion
-from localparity._validation import InputError, as_choice, as_count, as_number
 from localparity.metrics import mcdp
 from localparity.models.networks._batches import TensorRows
 from localparity.models.networks._distributed import average_gradients, world_size
-from localparity.models.networks._methods import Method, cross_entropy, objective
+from localparity.models.networks._methods import Method, TrainingSettings, cross_entropy, objective
 from localparity.models.networks._networks import Network, random_layers
-from localparity.models.networks._replay import RecordedStep
 
-# How long and how fast to train.
+_STEPS_BEFORE_RECORDING = 3
 
-
-@dataclass(frozen=True)
-class TrainingPlan:
-    """How long and how fast to train.
-
-    Parameters
-    ----------
-    steps : int, default=150
-        The maximum number of optimiser steps.
-    batch_size : int, default=1024
-        The number of rows of a batch.
-    learning_rate : float, default=1e-3
-        Adam's initial learning rate.
-    schedule : str, default="steps"
-        "steps" multiplies the learning rate by `decay_factor` after every `decay_every` steps; "cosine"
-        lowers it to 0 along half a cosine.
-    decay_every : int, default=50
-        The number of steps at one learning rate, for the schedule "steps".
-    decay_factor : float, default=0.1
-        The factor of the schedule "steps".
-    weight_decay : float, default=0.0
-        Decoupled, as in AdamW.
-    clip_norm : float, optional
-        The largest norm of a gradient; a larger one is scaled down to it.
-    precision : str, default="float32"
-        "float32" or "float64", as the rows are; or "bfloat16" for the network's forward pass.
-    check_every : int, default=25
-        The number of steps between evaluations of the validation rows.
-    patience : int, optional
-        The number of evaluations without improvement after which training stops and returns to the best.
-
-    Examples
-    --------
-    >>> TrainingPlan().steps
-    150
-    """
-
-    steps: int = 150
-    batch_size: int = 1024
-    learning_rate: float = 1e-3
-    schedule: str = "steps"
-    decay_every: int = 50
-    decay_factor: float = 0.1
-    weight_decay: float = 0.0
-    clip_norm: float | None = None
-    precision: str = "float32"
-    check_every: int = 25
-    patience: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("steps", "batch_size", "check_every"):
-            as_count(getattr(self, name), name)
-        if self.patience is not None:
-            as_count(self.patience, "patience")
-        if self.clip_norm is not None and not as_number(self.clip_norm, "clip_norm") > 0.0:
-            raise InputError(f"must be > 0, got {self.clip_norm:g}", "clip_norm")
-        as_choice(self.schedule, "schedule", ("steps", "cosine"))
-        as_choice(self.precision, "precision", ("float32", "bfloat16", "float64"))
-
-
-# A run that is ready to take steps, and the steps: what `Trainer` and stacks of runs share.
+# What `Trainer` and stacks of runs share: a run that is ready to take steps, and the steps.
 
 
 class Trainable(Protocol):
@@ -102,16 +40,14 @@ class Trainable(Protocol):
 class Training:
     """One run, prepared with its own seed; torch's global generator stays as it was."""
 
-    def __init__(
-        self, method: Method, network: Network, plan: TrainingPlan, rows: TensorRows, *, seed: int
-    ) -> None:
+    def __init__(self, method: Method, network: Network, rows: TensorRows, *, seed: int) -> None:
         device = rows.features.device
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(seed)
             method.prepare(rows, network)
-        self.method, self.network, self.plan = method.to(rows.weights).train(), network.train(), plan
+        self.method, self.network = method.to(rows.weights).train(), network.train()
         self.generator = torch.Generator(device).manual_seed(seed)
-        self.batches = method.batches(rows, plan.batch_size, seed)
+        self.batches = method.batches(rows, seed)
         self.rows = method.reweighted(rows)
 
     def parameters(self) -> list[Tensor]:
@@ -131,57 +67,82 @@ class Training:
         return self.objective(self.rows.take(drawn))
 
     def objective(self, batch: TensorRows) -> Tensor:
-        """The loss of a batch, in the plan's precision."""
-        reduced = self.plan.precision == "bfloat16"
+        """The loss of a batch, in the precision of the settings."""
+        reduced = self.method.settings.precision == "bfloat16"
         autocast = torch.autocast(batch.features.device.type, torch.bfloat16, enabled=reduced)
         return objective(self.method, self.network, batch, autocast)
 
 
 class Steps:
-    """Optimiser steps of a training, replayed as a CUDA graph on one GPU unless `recorded` is False."""
+    """Optimiser steps of a training; on one GPU they are replayed as a CUDA graph.
 
-    def __init__(self, training: Trainable, plan: TrainingPlan, *, recorded: bool | None = None) -> None:
-        self.training, self.plan = training, plan
+    A step is hundreds of small kernels, and launching them takes several times as long as running them. After
+    a few steps they are recorded, and from then on launched together unless `recorded` is False.
+    """
+
+    def __init__(
+        self, training: Trainable, settings: TrainingSettings, *, recorded: bool | None = None
+    ) -> None:
+        self.training, self.settings = training, settings
         self.device = training.rows.weights.device
         on_gpu = self.device.type == "cuda"
+        rate = settings.learning_rate
         self.optimizer = torch.optim.AdamW(
             training.parameters(),
-            lr=torch.tensor(plan.learning_rate, device=self.device) if on_gpu else plan.learning_rate,
-            weight_decay=plan.weight_decay,
+            lr=torch.tensor(rate, device=self.device) if on_gpu else rate,
+            weight_decay=settings.weight_decay,
             eps=1e-8,
             capturable=on_gpu,
             # Otherwise half of a step's time goes to reading and writing the weights again and again.
             fused=on_gpu,
         )
-        self._drawn = torch.zeros(0, dtype=torch.int64)
-        self._step = RecordedStep(
-            self._optimise, recorded=on_gpu and world_size() == 1 if recorded is None else recorded
-        )
+        self.recorded = on_gpu and world_size() == 1 if recorded is None else recorded
+        self._steps_taken = 0
+        self._graph: Any = None
+        self._rows = torch.zeros(0, dtype=torch.int64)
 
     def take(self, step: int) -> Tensor:
         """Take the step with this number, from 0; return its loss, or the losses of a stack of runs."""
         self._set_learning_rate(step)
-        drawn = self.training.draw()
+        rows = self.training.draw()
         # Always in the same place on the device, where a recorded step reads them.
-        if self._drawn.shape != drawn.shape or self._drawn.device != self.device:
-            self._drawn = drawn.to(self.device)
+        if self._rows.shape != rows.shape or self._rows.device != self.device:
+            self._rows = rows.to(self.device)
         else:
-            self._drawn.copy_(drawn)
-        return self._step()
+            self._rows.copy_(rows)
+        return self._replay() if self.recorded else self._optimise()
+
+    def _replay(self) -> Tensor:
+        self._steps_taken += 1
+        if self._steps_taken <= _STEPS_BEFORE_RECORDING:
+            # On a stream of its own, as CUDA requires before a recording.
+            stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                loss = self._optimise()
+            torch.cuda.current_stream().wait_stream(stream)
+            return loss
+        if self._graph is None:
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+                self._loss = self._optimise()
+        self._graph.replay()
+        # The next step writes to the same memory.
+        return self._loss.clone()
 
     def _optimise(self) -> Tensor:
         self.optimizer.zero_grad()
-        loss = self.training.loss(self._drawn)
+        loss = self.training.loss(self._rows)
         loss.sum().backward()  # type: ignore[no-untyped-call]
         parameters = self.training.parameters()
         average_gradients(parameters)
-        if self.plan.clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(parameters, self.plan.clip_norm)
+        if self.settings.clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(parameters, self.settings.clip_norm)
         self.optimizer.step()
         return loss.detach()
 
     def _set_learning_rate(self, step: int) -> None:
-        rate = learning_rate_at(self.plan, step)
+        rate = learning_rate_at(self.settings, step)
         for group in self.optimizer.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)
@@ -189,11 +150,11 @@ class Steps:
                 group["lr"] = rate
 
 
-def learning_rate_at(plan: TrainingPlan, step: int) -> float:
+def learning_rate_at(settings: TrainingSettings, step: int) -> float:
     """The learning rate of a step, counted from 0."""
-    if plan.schedule == "cosine":
-        return plan.learning_rate * 0.5 * (1.0 + math.cos(math.pi * step / plan.steps))
-    return plan.learning_rate * plan.decay_factor ** (step // plan.decay_every)
+    if settings.schedule == "cosine":
+        return settings.learning_rate * 0.5 * (1.0 + math.cos(math.pi * step / settings.steps))
+    return settings.learning_rate * settings.decay_factor ** (step // settings.decay_every)
 
 
 def check_finite(network: Network, steps: int) -> None:
@@ -205,20 +166,15 @@ def check_finite(network: Network, steps: int) -> None:
         )
 
 
-_CHUNK_ROWS = 65_536
-
-
 class Trainer:
     """Trains a network by a method.
 
     Parameters
     ----------
     method : Method
-        What is added to the cross-entropy, and how rows are drawn.
+        What is added to the cross-entropy, how rows are drawn, and the settings.
     network : Network
         What is trained, in place.
-    plan : TrainingPlan
-        How long and how fast.
     seed : int, default=0
         The same seed gives the same bits on the CPU.
     progress : callable, optional
@@ -230,23 +186,16 @@ class Trainer:
     >>> from localparity.models.networks._networks import multilayer
     >>> labels, groups = (torch.arange(64) % 2).float(), torch.arange(64) % 2
     >>> rows = lp.models.networks.TensorRows(torch.randn(64, 3), labels, groups, torch.ones(64))
-    >>> options = lp.models.networks.MethodOptions()
-    >>> method = lp.models.networks.METHODS["erm"](0.0, n_groups=2, options=options)
-    >>> plan = lp.models.networks.TrainingPlan(steps=5)
-    >>> len(lp.models.networks.Trainer(method, multilayer(3, (8,), 0.0), plan).fit(rows))
+    >>> settings = lp.models.networks.TrainingSettings(steps=5)
+    >>> method = lp.models.networks.METHODS["erm"](0.0, n_groups=2, settings=settings)
+    >>> len(lp.models.networks.Trainer(method, multilayer(3, (8,), 0.0)).fit(rows))
     5
     """
 
     def __init__(
-        self,
-        method: Method,
-        network: Network,
-        plan: TrainingPlan,
-        *,
-        seed: int = 0,
-        progress: Progress | None = None,
+        self, method: Method, network: Network, *, seed: int = 0, progress: Progress | None = None
     ) -> None:
-        self.method, self.network, self.plan, self.seed = method, method.wrap(network), plan, seed
+        self.method, self.network, self.seed = method, method.wrap(network), seed
         self.progress = progress
 
     def fit(self, training: TensorRows, validation: TensorRows | None = None) -> list[dict[str, float]]:
@@ -257,7 +206,7 @@ class Trainer:
         training : TensorRows
             The rows to train on.
         validation : TensorRows, optional
-            Rows to evaluate every `check_every` steps of the plan.
+            Rows to evaluate every `check_every` steps.
 
         Returns
         -------
@@ -271,24 +220,23 @@ class _Fit:
     """One call of `Trainer.fit`; `losses` are those of the steps that `history` does not have yet."""
 
     def __init__(self, trainer: Trainer, training: TensorRows, validation: TensorRows | None) -> None:
-        self.method, self.network, self.plan = trainer.method, trainer.network, trainer.plan
-        self.progress, self.validation = trainer.progress, validation
-        self.training = Training(self.method, self.network, self.plan, training, seed=trainer.seed)
-        self.steps = Steps(self.training, self.plan)
-        self.step, self.waited, self.best = 0, 0, float("inf")
+        self.method, self.network, self.progress = trainer.method, trainer.network, trainer.progress
+        self.settings, self.validation = trainer.method.settings, validation
+        self.steps = Steps(Training(self.method, self.network, training, seed=trainer.seed), self.settings)
+        self.step, self.checks_without_gain, self.best = 0, 0, float("inf")
         self.losses: list[Tensor] = []
         self.history: list[dict[str, float]] = []
         self.best_network: dict[str, Tensor] = {}
 
     def run(self) -> list[dict[str, float]]:
-        """Take the steps, and keep the best network where there is a patience."""
-        plan = self.plan
-        forecast = Forecast(plan.steps, "steps")
-        while self.step < plan.steps and not self._is_exhausted():
+        """Take the steps; with a patience, return to the best network."""
+        settings = self.settings
+        forecast = Forecast(settings.steps, "steps")
+        while self.step < settings.steps and self.checks_without_gain != settings.patience:
             self.losses.append(self.steps.take(self.step))
             self.step += 1
             forecast.advance()
-            if self.step % plan.check_every == 0 or self.step == plan.steps:
+            if self.step % settings.check_every == 0 or self.step == settings.steps:
                 self._check()
         if self.best_network:
             self.network.load_state_dict(self.best_network)
@@ -302,7 +250,7 @@ class _Fit:
         # One transfer for all of them: a step must not wait for its loss.
         values = torch.stack(self.losses).tolist()
         self.losses.clear()
-        records = [{"step": first + place, "loss": loss} for place, loss in enumerate(values)]
+        records = [{"step": step, "loss": loss} for step, loss in enumerate(values, first)]
         self.history += records
         if self.validation is not None:
             self._evaluate(self.validation)
@@ -311,21 +259,25 @@ class _Fit:
                 self.progress(record)
 
     def _evaluate(self, validation: TensorRows) -> None:
-        options = self.method.options
-        found = evaluate(self.network, validation, options.epsilon, options.criterion)
+        evaluation = evaluate(
+            self.network, validation, self.settings.epsilon, criterion=self.settings.criterion
+        )
         self.network.train()
-        self.history[-1] |= {"average_precision": found.average_precision, "mcdp": found.mcdp}
-        if self.plan.patience is None:
+        self.history[-1] |= {"average_precision": evaluation.average_precision, "mcdp": evaluation.mcdp}
+        if self.settings.patience is None:
             return
-        value = found.loss + float(self.method.strength) * found.mcdp
+        value = evaluation.loss + float(self.method.strength) * evaluation.mcdp
         if value < self.best:
-            self.best, self.waited = value, 0
+            self.best, self.checks_without_gain = value, 0
             self.best_network = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
         else:
-            self.waited += 1
+            self.checks_without_gain += 1
 
-    def _is_exhausted(self) -> bool:
-        return self.plan.patience is not None and self.waited >= self.plan.patience
+
+# Scores, and how good they are.
+
+
+_CHUNK_ROWS = 65_536
 
 
 @dataclass(frozen=True)
@@ -347,7 +299,7 @@ def predict_scores(network: Network, features: Tensor) -> Tensor:
 
 
 def evaluate(
-    network: Network, rows: TensorRows, epsilon: float = 0.0, criterion: Criterion = "demographic_parity"
+    network: Network, rows: TensorRows, epsilon: float = 0.0, *, criterion: Criterion = "demographic_parity"
 ) -> Evaluation:
     """Evaluate a network on rows, with dropout off."""
     from sklearn.metrics import average_precision_score

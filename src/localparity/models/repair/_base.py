@@ -1,30 +1,30 @@
-"""Classifiers that a repair wraps: checked, and fitted on some rows."""
+"""What repairs share: how scores are given, how classifiers are wrapped and saved, and the audit of a fit."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, Self
 
+import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import TransformerTags, indexable
 from sklearn.utils.validation import has_fit_parameter
 
-from localparity._types import Criterion, Seed
-from localparity._validation import InputError, as_fraction, require, setting
-from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._score_counts import strata_of
-from localparity.metrics._gap_curve import gap_curves
-from localparity.metrics._within import within_bound
-from localparity.models._folder import Files, FolderMixin, parse_files
-from localparity.models._rows import TrainingRows
+from localparity._io._sealed import Files
+from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, ScoreRange, Seed
+from localparity._validation import InputError, as_count, as_probability, as_scores, require
+from localparity.models._bound import Bound, Measured
+from localparity.models._card import ModelCard
+from localparity.models._folder import FolderMixin, parse_files
+from localparity.models._rows import RowsClassifier, TrainingRows, as_seed
 from localparity.predictions import Names
-from localparity.uncertainty._bands import band_radius, repair_radii
-from localparity.uncertainty._resampling import Draws
 
-if TYPE_CHECKING:
-    from localparity.models.repair._score_repair import ScoreRepair
+NAMES = Names("y", "scores", "sensitive_features", "sample_weight")
+"""What a repair's messages call its arguments."""
 
-
+_CONFIDENCE = 0.95
 _SKOPS = "estimator.skops"
 _SKLEARN_TYPES = {
     "sklearn.calibration._CalibratedClassifier",
@@ -47,6 +47,144 @@ _SKLEARN_TYPES = {
 """What fitted estimators of scikit-learn hold beside estimators, which skops trusts by itself."""
 
 
+class RepairTransformer(FolderMixin, BaseEstimator):  # type: ignore[misc]
+    """A repair of scores that are given."""
+
+    max_mcdp: float
+    epsilon: float
+    confidence: float | None
+    criterion: Criterion
+    groups_: tuple[Group, ...]
+    unrepaired_mcdp_: float
+    mcdp_: float
+    promise_: str
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "promise_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags()
+        return tags
+
+
+def clipped_scores(scores: ArrayLike, score_range: ScoreRange) -> FloatArray:
+    """Return scores as float64, those that are beyond the range by rounding at its ends."""
+    values = as_scores(scores, score_range, "scores").values
+    return np.clip(values.astype(np.float64, copy=False), *score_range)
+
+
+class RepairingClassifier(FolderMixin, RowsClassifier, BaseEstimator):  # type: ignore[misc]
+    """A classifier of two classes whose scores a repair brings within a bound."""
+
+    max_mcdp: float
+    epsilon: float
+    confidence: float | None
+    criterion: Criterion
+    random_state: Seed
+    repair_: Any
+    _held_out: Measured | None = None
+
+    def fit_with_audit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive_features: Groups,
+        sample_weight: ArrayLike | None = None,
+        test_fraction: float = 0.25,
+        n_resamples: int = 1000,
+    ) -> Self:
+        """Fit on a part of the rows, and audit the scores of the others for the model card.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            As in `fit`.
+        test_fraction : float
+            The share of the rows that is held out of everything but the audit.
+        n_resamples : int
+            The number of resamples behind the interval and the noise floor.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator; `card().held_out` has the audit.
+        """
+        bound = self._check_all()
+        as_probability(test_fraction, "test_fraction")
+        as_count(n_resamples, "n_resamples")
+        rows, seed = self._as_rows(X, y, sensitive_features, sample_weight), as_seed(self.random_state)
+        fitted, held_out = rows.with_weight().hold_out(test_fraction, seed)
+        self._fit_described(fitted)
+        confidence = _CONFIDENCE if self.confidence is None else self.confidence
+        self._held_out = bound.audit(held_out, self._scores(held_out), confidence, n_resamples, seed)
+        return self
+
+    def card(self) -> ModelCard:
+        """Return what the fitted estimator knows for its model card.
+
+        Returns
+        -------
+        ModelCard
+            With the audit of `fit_with_audit`, if there is one.
+        """
+        return replace(super().card(), held_out=self._held_out)
+
+    @property
+    def promise_(self) -> str:
+        """What holds and for whom, in a sentence."""
+        promise: str = self.repair_.promise_
+        return promise
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features."""
+        return int(self._feature_reader().n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """The names of the features, if the wrapped classifier knows them."""
+        names: NDArray[Any] = self._feature_reader().feature_names_in_
+        return names
+
+    @property
+    def text_features_(self) -> list[str]:
+        """The names of the text columns, if the wrapped classifier knows them."""
+        names: list[str] = self._feature_reader().text_features_
+        return names
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "repair_")
+
+    @abstractmethod
+    def _check_all(self) -> Bound:
+        """Check the parameters, and return the bound."""
+
+    @abstractmethod
+    def _feature_reader(self) -> Any:
+        """Return the wrapped classifier that reads a row's features first."""
+
+    @abstractmethod
+    def _scores(self, rows: TrainingRows) -> FloatArray:
+        """Return the repaired scores of checked rows."""
+
+    def _as_rows(
+        self, X: Any, y: ArrayLike | None, sensitive_features: Groups, sample_weight: ArrayLike | None
+    ) -> TrainingRows:
+        (X,) = indexable(X)
+        return super()._as_rows(X, y, sensitive_features, sample_weight)
+
+    def _fit_described(self, rows: TrainingRows) -> Self:
+        self._held_out = None
+        return super()._fit_described(rows)
+
+    def _restore_repair(self, files: Files, kind: type[RepairTransformer]) -> None:
+        self.repair_ = parse_part(files, "repair")
+        if not isinstance(self.repair_, kind):
+            raise ValueError(f"repair must be a {kind.__name__}, got a {type(self.repair_).__name__}")
+
+
 def check_wrapped(**estimators: Any) -> None:
     """Raise a ValueError for an estimator, by the name of its parameter, without probabilities."""
     for name, estimator in estimators.items():
@@ -58,18 +196,19 @@ def check_wrapped(**estimators: Any) -> None:
             )
 
 
-def fit_wrapped(estimator: Any, rows: TrainingRows, targets: NDArray[Any], *, weighted: bool) -> Any:
-    """Return a fitted copy of an estimator; it gets the groups if its `fit` takes them."""
+def fit_wrapped(estimator: Any, rows: TrainingRows) -> Any:
+    """Return a fitted copy of an estimator; others than ours get the groups if their `fit` takes them."""
+    model = clone(estimator)
+    if isinstance(model, RowsClassifier):
+        return model._fit_rows(rows)
     options: dict[str, Any] = {}
-    if has_fit_parameter(estimator, "sensitive_features"):
+    if has_fit_parameter(model, "sensitive_features"):
         options["sensitive_features"] = rows.named_groups
-    if weighted:
-        if not has_fit_parameter(estimator, "sample_weight"):
-            raise InputError(
-                f"must be None: {type(estimator).__name__}.fit does not take it", "sample_weight"
-            )
+    if rows.weighted:
+        if not has_fit_parameter(model, "sample_weight"):
+            raise InputError(f"must be None: {type(model).__name__}.fit does not take it", "sample_weight")
         options["sample_weight"] = rows.weights
-    return clone(estimator).fit(rows.features, targets, **options)
+    return model.fit(rows.features, rows.targets, **options)
 
 
 def dump_parts(**parts: Any) -> Files:
@@ -78,20 +217,22 @@ def dump_parts(**parts: Any) -> Files:
     Several of a kind are numbered. Those of scikit-learn are saved by skops.
     """
     files: Files = {}
-    for name, given in parts.items():
-        several = isinstance(given, list)
-        for place, part in enumerate(given if several else [given]):
-            found = part._dump_files() if isinstance(part, FolderMixin) else {_SKOPS: _dump(part, name)}
-            folder = f"{name}/{place}" if several else name
-            files |= {f"{folder}/{path}": content for path, content in found.items()}
+    for name, part in parts.items():
+        numbered = (
+            {f"{name}/{number}": one for number, one in enumerate(part)} if isinstance(part, list) else {}
+        )
+        for folder, estimator in (numbered or {name: part}).items():
+            ours = isinstance(estimator, FolderMixin)
+            content = estimator._dump_files() if ours else {_SKOPS: _dump(estimator, name)}
+            files |= {f"{folder}/{path}": data for path, data in content.items()}
     return files
 
 
 def parse_part(files: Files, folder: str) -> Any:
     """Return the estimator whose files `dump_parts` put into a folder."""
     start = f"{folder}/"
-    found = {path.removeprefix(start): files[path] for path in files if path.startswith(start)}
-    return _parse(found[_SKOPS], f"{start}{_SKOPS}") if _SKOPS in found else parse_files(found)
+    parts = {path.removeprefix(start): files[path] for path in files if path.startswith(start)}
+    return _parse(parts[_SKOPS], f"{start}{_SKOPS}") if _SKOPS in parts else parse_files(parts)
 
 
 def _dump(estimator: Any, name: str) -> bytes:
@@ -126,117 +267,3 @@ def _parse(content: bytes, name: str) -> Any:
 def _unknown_types(content: bytes) -> list[str]:
     skops = require("skops.io", extra="skops")
     return sorted(set(skops.get_untrusted_types(data=content)) - _SKLEARN_TYPES)
-
-
-# What a repair promises for people it was not fitted on, and the message for a bound out of reach.
-
-
-NAMES = Names("y", "scores", "sensitive_features", "sample_weight")
-"""What a repair's messages call its arguments."""
-
-AMONG = {
-    "demographic_parity": "",
-    "equal_opportunity": " of people with label 1",
-    "predictive_equality": " of people with label 0",
-    "equalized_odds": " of people with either label",
-}
-
-
-def margin_of(
-    counts: ScoreCounts, criterion: Criterion, confidence: float, random_state: Seed = None
-) -> float:
-    """Return how much larger MCDP may be in the population than among the people fitted on.
-
-    A person's repaired score is an increasing function of the score, so the share of a group whose repaired
-    score is at most y is the share whose score is at most some s, of the population as of the people fitted
-    on. The repaired gap at y is thus off by what the first group's distribution is off at one score, less
-    what the second's is off at another: by no more than the widest band of all pairs (and labels).
-    """
-    comparison = Comparison(criterion)
-    pairs, draws = gap_curves(counts, comparison), Draws(1000, random_state)
-    return float(repair_radii(counts, comparison, pairs, confidence=confidence, draws=draws).max())
-
-
-def sufficient_group_size(pairs: int, confidence: float, bound: float) -> int:
-    """Return how many people of each group, no two with the same score, let a bound be promised.
-
-    The least n for which the margin of two groups of n people, and one person's share beside it, are within
-    the bound; the margin falls with the root of n. `pairs` pairs share the confidence.
-
-    Examples
-    --------
-    >>> sufficient_group_size(1, 0.95, 0.05)
-    2070
-    """
-    margin = float(band_radius((1.0, 1.0), (1.0 - confidence) / pairs))
-    root = 0.5 * (math.sqrt(margin * margin + 4.0 * bound) - margin)
-    return math.ceil(1.0 / (root * root))
-
-
-def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> None:
-    """Raise a ValueError where even the best repair leaves more than it aims for; say what would work."""
-    bound = as_fraction(repair.max_mcdp, "max_mcdp")
-    if within_bound(reached + repair.margin_, bound):
-        return
-    share, who = _largest_tie(counts, repair.criterion)
-    if bound == 0.0 and repair.confidence is None and reached <= share:
-        return  # the distributions coincide up to ties
-    hint = f"use {setting('max_mcdp')} >= {round_up(reached + repair.margin_):g}"
-    if repair.confidence is not None and not within_bound(repair.margin_ + share, bound):
-        strata = strata_of(counts, Comparison(repair.criterion)).values()
-        sizes = ", ".join(f"{atoms.size:,}" for stratum in strata for atoms in stratum.values())
-        pairs = sum(math.comb(len(stratum), 2) for stratum in strata)
-        margin = f"{setting(confidence=repair.confidence)} takes a margin of {repair.margin_:.4f}"
-        why = f"{margin} for groups of {sizes}"
-        if bound > 0.0:
-            needed = sufficient_group_size(pairs, repair.confidence, bound)
-            hint += f", or fit on {needed:,} people of each group with distinct scores"
-    elif len(strata_of(counts, Comparison(repair.criterion))) > 1:
-        why = f"one map per group for both labels leaves at least {reached:.4f}"
-    else:
-        why = f"people who share a score move together and leave at least {reached:.4f}: {who}"
-    raise InputError(f"{setting(max_mcdp=bound)} is out of reach: {why}; {hint}")
-
-
-def promise_sentence(repair: ScoreRepair, counts: ScoreCounts) -> str:
-    """Return what holds after a repair, and for whom."""
-    people = counts.size
-    what = f"MCDP({repair.epsilon:g})"
-    among = AMONG[repair.criterion]
-    most = f"at most {max(repair.max_mcdp, repair.mcdp_):.4g}"
-    if repair.confidence is None:
-        return (
-            f"{what}{among} is {most} among the {people:,} people fitted on; nothing is promised for "
-            "others without a confidence."
-        )
-    about = "" if counts.exchangeable else "of about "
-    return (
-        f"With probability {about}{repair.confidence:g}, {what}{among} is {most} in the population that the "
-        f"{people:,} people fitted on were drawn from, if they are an independent sample of it and their "
-        "scores were not computed on rows that the model was trained on."
-    )
-
-
-def round_up(bound: float) -> float:
-    """Return a number rounded up to four decimals.
-
-    Examples
-    --------
-    >>> round_up(0.12), round_up(0.12 + 1e-16), round_up(0.12345)
-    (0.12, 0.1201, 0.1235)
-    """
-    near = round(bound, 4)
-    return near if near >= bound else (math.floor(1e4 * bound) + 1) / 1e4
-
-
-def _largest_tie(counts: ScoreCounts, criterion: Criterion) -> tuple[float, str]:
-    """Return the largest share of a group at one score, and a phrase that says who they are."""
-    ties = []
-    for stratum in strata_of(counts, Comparison(criterion)).values():
-        for group, atoms in stratum.items():
-            most = int(atoms.weights.argmax())
-            share = float(atoms.weights[most] / atoms.weights.sum())
-            ties.append(
-                (share, f"{100 * share:.3g}% of group {group!r} have the score {atoms.scores[most]:g}")
-            )
-    return max(ties)

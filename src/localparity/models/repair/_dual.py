@@ -9,13 +9,13 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, IntArray
-from localparity._validation import InputError, as_numbers, check_rows
+from localparity._validation import Grouping, InputError, as_numbers, check_rows, setting
 from localparity.counts import Comparison
 from localparity.metrics._gap_curve import GapCurve, input_curves
 from localparity.metrics._within import within_bound
-from localparity.models._rows import TrainingRows
+from localparity.models._rows import TrainingRows, coded_predictions
 from localparity.models.repair import _kernels
-from localparity.predictions import Predictions, check_predictions
+from localparity.predictions import Predictions
 
 # How the probabilities of a person's groups enter a group-blind score.
 
@@ -36,21 +36,16 @@ class BlindRows(NamedTuple):
     def split(
         self, fraction: float, seed: int, names: tuple[Group, ...], *, by_class: bool
     ) -> tuple[IntArray, IntArray]:
-        """Return the places of the rows to fit on and of those held out, as `TrainingRows.split` does."""
+        """Return the indexes of the rows to fit on and of those held out, as `TrainingRows.split` does."""
         blank = np.zeros(self.scores.size) if self.labels is None else self.labels.astype(np.float64)
         rows = TrainingRows(None, blank, self.groups, self.weights, np.array([0, 1]), names)
         return rows.split(fraction, seed, by_class=by_class)
 
-    def take(self, places: IntArray) -> BlindRows:
+    def take(self, indexes: IntArray) -> BlindRows:
         """Return some of the rows."""
-        labels = None if self.labels is None else self.labels[places]
-        return BlindRows(
-            self.scores[places],
-            self.probabilities[:, places],
-            labels,
-            self.groups[places],
-            self.weights[places],
-        )
+        labels = None if self.labels is None else self.labels[indexes]
+        probabilities, weights = self.probabilities[:, indexes], self.weights[indexes]
+        return BlindRows(self.scores[indexes], probabilities, labels, self.groups[indexes], weights)
 
 
 class GroupFeatures(NamedTuple):
@@ -77,28 +72,28 @@ class GroupFeatures(NamedTuple):
         """Return the features of rows, of shape (n_rows, n_constraints)."""
         chances = {None: np.ones_like(scores), 0: 1.0 - scores, 1: scores}
         columns = [
-            chances[label] * given[:, group]
-            for label, given in zip(self.labels, probabilities, strict=True)
+            chances[label] * table[:, group]
+            for label, table in zip(self.labels, probabilities, strict=True)
             for group in self.compared
         ]
         return np.column_stack(columns) / self.masses
 
     @property
     def strata(self) -> IntArray:
-        """The place of each constraint's label."""
+        """The index of each constraint's label."""
         return np.repeat(np.arange(len(self.labels)), len(self.compared))
 
-    def places(self, rows: BlindRows) -> IntArray:
-        """Return the constraint, of each label, that each row counts for; -1 for none."""
+    def constraints(self, rows: BlindRows) -> IntArray:
+        """Return the constraint that each row counts for; -1 for none."""
         among = np.full(int(rows.groups.max()) + 1, -1)
         among[list(self.compared)] = np.arange(len(self.compared))
-        found = among[rows.groups]
+        groups = among[rows.groups]
         if self.labels == (None,):
-            return found
+            return groups
         assert rows.labels is not None
-        at = np.array([self.labels.index(label) if label in self.labels else -1 for label in (0, 1)])
-        at = at[rows.labels]
-        return np.where((found >= 0) & (at >= 0), at * len(self.compared) + found, -1)
+        strata = np.array([self.labels.index(label) if label in self.labels else -1 for label in (0, 1)])
+        strata = strata[rows.labels]
+        return np.where((groups >= 0) & (strata >= 0), strata * len(self.compared) + groups, -1)
 
 
 def as_group_probabilities(
@@ -129,12 +124,23 @@ def as_group_probabilities(
 
 
 def least_sizes(groups: IntArray, labels: IntArray | None, criterion: Criterion, n_groups: int) -> IntArray:
-    """Return how many people each group has, of the label compared of which it has fewest."""
+    """Return the size of each group among the people compared; with two labels, of the rarer one."""
     sizes = [
         np.bincount(groups if label is None else groups[labels == label], minlength=n_groups)
         for label in Comparison(criterion).labels
     ]
     return np.asarray(np.min(sizes, axis=0))
+
+
+def compared_groups(sizes: IntArray, min_group_size: int) -> tuple[int, ...]:
+    """Return the codes of the groups that are large enough to take part, two at least."""
+    codes = np.flatnonzero(sizes >= min_group_size)
+    if codes.size < 2:
+        raise InputError(
+            f"at least two groups must have {setting(min_group_size=min_group_size)} of the people compared, "
+            f"got groups of {', '.join(f'{size:,}' for size in sizes)}"
+        )
+    return tuple(codes.tolist())
 
 
 def compared_curves(
@@ -144,12 +150,16 @@ def compared_curves(
     return input_curves(Comparison(criterion), compared_predictions(rows, scores, compared), None, None)
 
 
-def compared_predictions(rows: BlindRows, scores: FloatArray, compared: tuple[int, ...]) -> Predictions:
-    """Return rows with these scores whose groups are compared."""
-    kept = np.isin(rows.groups, compared)
-    labels = None if rows.labels is None else rows.labels[kept]
-    weights = None if (rows.weights == 1.0).all() else rows.weights[kept]
-    return check_predictions(labels, scores[kept], rows.groups[kept], sample_weight=weights)
+def compared_predictions(
+    rows: BlindRows, scores: FloatArray, compared: tuple[int, ...], *, always_weighted: bool = False
+) -> Predictions:
+    """Return rows with these scores whose groups are compared; weights that are all 1 are left out."""
+    among = np.isin(rows.groups, compared)
+    labels = None if rows.labels is None else rows.labels[among].astype(np.uint8)
+    weighted = always_weighted or bool((rows.weights != 1.0).any())
+    codes = np.searchsorted(compared, rows.groups[among]).astype(np.min_scalar_type(len(compared)))
+    weights = rows.weights[among] if weighted else None
+    return coded_predictions(scores[among], Grouping(codes, compared), labels, weights)
 
 
 RATES: FloatArray = np.concatenate(
@@ -161,8 +171,8 @@ RATES: FloatArray = np.concatenate(
 )
 """The selection rates whose best sets make up a score: dense where few are, or few are not, selected."""
 
-_BAND = 0.01
-_ROWS_IN_BAND = 30
+_BANDWIDTH = 0.01
+_ROWS_WITHIN = 30
 _SMOOTHING = 1.5
 _TOLERANCE = 2e-4
 
@@ -191,9 +201,8 @@ class Dual(NamedTuple):
 
         E[(score - threshold - multipliers . features)+] + q threshold + bound sum(multipliers+)
 
-    where the multipliers of each label sum to 0. Its derivatives are the shares of the groups selected. Each
-    is taken as the mean of two estimates: the share counted among the group's rows, which has no bias, and
-    the share by the predicted probabilities, which has less noise.
+    where the multipliers of each label sum to 0. Its derivatives, the groups' selected shares, are the mean
+    of the share counted, which has no bias, and that by the predicted probabilities, which has less noise.
     """
 
     scores: FloatArray
@@ -206,7 +215,7 @@ class Dual(NamedTuple):
     @classmethod
     def of(cls, rows: BlindRows, features: GroupFeatures) -> Dual:
         """Return the problems of rows."""
-        places = features.places(rows)
+        places = features.constraints(rows)
         counted = places >= 0
         totals = np.bincount(places[counted], rows.weights[counted], minlength=features.masses.size)
         shares = np.where(counted, rows.weights / np.where(counted, totals[places], 1.0), 0.0)
@@ -219,8 +228,8 @@ class Dual(NamedTuple):
         The multipliers are smoothed over the rates, whose neighbours differ by noise; `start` are those of
         another bound.
         """
-        found = self.solve_rates(bound, start)
-        return self._thresholds(gaussian_filter1d(found, _SMOOTHING, axis=0, mode="nearest"))
+        multipliers = self.solve_rates(bound, start)
+        return self._thresholds(gaussian_filter1d(multipliers, _SMOOTHING, axis=0, mode="nearest"))
 
     def solve_rates(self, bound: float, start: FloatArray | None = None) -> FloatArray:
         """Return each rate's multipliers.
@@ -230,18 +239,18 @@ class Dual(NamedTuple):
         """
         sizes = np.bincount(self.places[self.places >= 0], minlength=self.features.shape[1])
         tolerance = max(_TOLERANCE, 0.5 / max(int(sizes.min()), 1))
-        widest = max(_BAND, _ROWS_IN_BAND / self.scores.size)
-        found = np.zeros((RATES.size, self.features.shape[1]))
+        widest = max(_BANDWIDTH, _ROWS_WITHIN / self.scores.size)
+        multipliers = np.zeros((RATES.size, self.features.shape[1]))
         middle = int(np.searchsorted(RATES, 0.5))
-        for places in (range(middle), range(RATES.size - 1, middle - 1, -1)):
-            nearest = np.zeros(found.shape[1])
-            for place in places:
-                rate = float(RATES[place])
-                band = min(widest, 0.5 * rate, 0.5 * (1.0 - rate))
-                first = nearest if start is None else start[place]
-                nearest = _kernels.solve_rate(*self, first, rate, band, bound, tolerance)
-                found[place] = nearest
-        return found
+        for indexes in (range(middle), range(RATES.size - 1, middle - 1, -1)):
+            nearest = np.zeros(multipliers.shape[1])
+            for index in indexes:
+                rate = float(RATES[index])
+                bandwidth = min(widest, 0.5 * rate, 0.5 * (1.0 - rate))
+                first = nearest if start is None else start[index]
+                nearest = _kernels.solve_rate(*self, first, rate, bandwidth, bound, tolerance)
+                multipliers[index] = nearest
+        return multipliers
 
     def _thresholds(self, multipliers: FloatArray) -> NestedScore:
         """Add the thresholds, and the rates 0 and 1 at which nobody and everybody is selected."""
@@ -268,64 +277,63 @@ _CLOSE = 0.02
 _SHARES = (0.0, 0.03, 0.06, 0.12, 0.25, 0.5)
 
 
-class Trial(NamedTuple):
-    """What a repair aimed for, and the MCDP that it left."""
+class AimedScore(NamedTuple):
+    """What a repair aimed for, the MCDP that it left, and its score; None where nothing is repaired."""
 
     aim: float
     mcdp: float
-
-
-class Found(NamedTuple):
-    """A score, what it aimed for, and its MCDP."""
-
-    score: NestedScore
-    aim: float
-    mcdp: float
+    score: NestedScore | None
 
 
 Measure = Callable[[NestedScore], float]
 
 
-def find_within(dual: Dual, measure: Measure, max_mcdp: float, plain: Trial) -> tuple[Found | None, float]:
+def find_within(
+    dual: Dual, measure: Measure, max_mcdp: float, plain: AimedScore
+) -> tuple[AimedScore | None, float]:
     """Return the weakest repair tried that is within the bound, if there is one, and the least MCDP of all.
 
     MCDP grows almost linearly with what a repair aims for: the search aims for the bound, then ever farther
     below it, and once within it where a line through the nearest tries on both sides meets it. `plain` is the
     aim from which on nothing is repaired, and MCDP there.
     """
-    low: Trial | None = None
+    low: AimedScore | None = None
     high, best = plain, None
     aim, start = min(max_mcdp, plain.aim), None
     for trial in range(_TRIALS):
         score = dual.solve(aim, start)
-        start, found = score.multipliers[1:-1], measure(score)
-        if within_bound(found, max_mcdp):
-            low = Trial(aim, found)
+        tried = AimedScore(aim, measure(score), score)
+        start = score.multipliers[1:-1]
+        if within_bound(tried.mcdp, max_mcdp):
+            low = tried
             if best is None or aim > best.aim:
-                best = Found(score, aim, found)
-            if found >= (1.0 - _CLOSE) * max_mcdp:
+                best = tried
+            if tried.mcdp >= (1.0 - _CLOSE) * max_mcdp:
                 break
         else:
-            high = Trial(aim, found)
+            high = tried
             if aim == 0.0:
                 break
         aim = _next_aim(low, high, max_mcdp, trial)
     return (best, best.mcdp) if best is not None else _try_all(dual, measure, max_mcdp, plain)
 
 
-def _try_all(dual: Dual, measure: Measure, max_mcdp: float, plain: Trial) -> tuple[Found | None, float]:
-    """Return the same of aims that do not depend on the bound: what one leaves, any higher one reaches."""
+def _try_all(
+    dual: Dual, measure: Measure, max_mcdp: float, plain: AimedScore
+) -> tuple[AimedScore | None, float]:
+    """Return the same of aims that do not depend on the bound: what one leaves, any higher bound attains."""
     best, least, start = None, plain.mcdp, None
     for share in _SHARES:
         score = dual.solve(share * plain.aim, start)
-        start, found = score.multipliers[1:-1], measure(score)
-        least = min(least, found)
-        if within_bound(found, max_mcdp):
-            best = Found(score, share * plain.aim, found)
+        tried = AimedScore(share * plain.aim, measure(score), score)
+        start = score.multipliers[1:-1]
+        least = min(least, tried.mcdp)
+        if within_bound(tried.mcdp, max_mcdp):
+            best = tried
     return best, least
 
 
-def _next_aim(low: Trial | None, high: Trial, max_mcdp: float, trial: int) -> float:
+def _next_aim(low: AimedScore | None, high: AimedScore, max_mcdp: float, trial: int) -> float:
     """Return where a line between two tries meets the bound, or an aim below the lowest try."""
     if low is None:
         return max(high.aim - 1.25 * 2.0**trial * (high.mcdp - max_mcdp), 0.0)

@@ -104,7 +104,7 @@ def sweep(
 
 
 @compiled
-def narrow(
+def draw_together(
     units: FloatArray,
     factor: float,
     origin: float,
@@ -112,13 +112,13 @@ def narrow(
     centre: FloatArray,
     highest: FloatArray,
     bound: float,
-    reach: float,
+    wider_than: float,
 ) -> None:
     """Draw the lowest and the highest level together, in place, to at most `bound` around the barycentre.
 
-    Only stretches of thresholds with a wider gap that carry a window, whose half-width exceeds `reach` by
-    more than rounding, are touched. `units` are the thresholds as fractions of the score range, and `factor`
-    and `origin` the terms of their rounding.
+    Only stretches of thresholds with a wider gap that carry a window, whose half-width exceeds `wider_than`
+    by more than rounding, are touched. `units` are the thresholds as fractions of the score range, and
+    `factor` and `origin` the terms of their rounding.
     """
     start = 0
     while start < units.size:
@@ -132,7 +132,7 @@ def narrow(
         rounding += _EPSILON * (units[start] + units[end])
         length = units[end] - units[start] - rounding
         half_width = 0.5 * length if units[start] > 0.0 else length
-        if half_width > reach:
+        if half_width > wider_than:
             for i in range(start, end):
                 share = bound / (highest[i] - lowest[i])
                 lowest[i] = centre[i] - (centre[i] - lowest[i]) * share
@@ -153,7 +153,7 @@ def move(
 
     The people of a score, from level `before` up to `level`, may come no earlier than where the highest
     reaches `level`, and no later than where the lowest passes `before`. Where that leaves no place, more
-    people share the score than fit into the band: they go where the barycentre has their middle.
+    people share the score than fit into the corridor: they go where the barycentre has their middle.
     """
     moved = np.empty(scores.size)
     earliest = np.empty(scores.size, np.int64)
@@ -365,7 +365,7 @@ def covariance(
 
 
 @compiled
-def select(
+def select_rows(
     scores: FloatArray,
     features: FloatArray,
     places: IntArray,
@@ -373,14 +373,14 @@ def select(
     weights: FloatArray,
     multipliers: FloatArray,
     rate: float,
-    band: float,
+    bandwidth: float,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the share of each constraint's people that is selected at a rate, and how it bends.
 
     The share is the mean of what is counted and what the features predict. The second is the matrix of second
     derivatives of the dual: the density of people at the threshold times the covariance of their features,
-    estimated from the rates within `band` of the rate, or farther where all rows within it are tied. A ridge
-    keeps steps short where the features of these rows say little.
+    estimated from the rates within `bandwidth` of the rate, or farther where all rows within it are tied. A
+    ridge keeps steps short where the features of these rows say little.
     """
     size = multipliers.size
     values = margins(scores, features, multipliers)
@@ -399,10 +399,10 @@ def select(
             for column in range(size):
                 selected[column] += chosen * weights[row] * features[row, column] / total
     low = high = threshold
-    while high - low <= tied and band < 2.0:
-        high = find_threshold(values, weights, max(rate - band, 0.0) * total)
-        low = find_threshold(values, weights, min(rate + band, 1.0) * total)
-        band *= 2.0
+    while high - low <= tied and bandwidth < 2.0:
+        high = find_threshold(values, weights, max(rate - bandwidth, 0.0) * total)
+        low = find_threshold(values, weights, min(rate + bandwidth, 1.0) * total)
+        bandwidth *= 2.0
     bend = covariance(values, features, weights, low - tied, high + tied)
     if high > low:
         bend /= total * (high - low)
@@ -487,7 +487,7 @@ def solve_rate(
     strata: IntArray,
     start: FloatArray,
     rate: float,
-    band: float,
+    bandwidth: float,
     bound: float,
     tolerance: float,
 ) -> FloatArray:
@@ -497,7 +497,7 @@ def solve_rate(
     begins. None is longer than the range of scores.
     """
     current = start
-    selected, bend = select(scores, features, places, shares, weights, current, rate, band)
+    selected, bend = select_rows(scores, features, places, shares, weights, current, rate, bandwidth)
     move = take_step(current, selected, bend, bound, strata) - current
     length = 1.0
     for _ in range(_STEPS):
@@ -506,7 +506,9 @@ def solve_rate(
             break
         length = min(length, 1.0 / longest)
         tried = current + length * move
-        next_selected, next_bend = select(scores, features, places, shares, weights, tried, rate, band)
+        next_selected, next_bend = select_rows(
+            scores, features, places, shares, weights, tried, rate, bandwidth
+        )
         fall = rise(current, move, selected, bound)
         if rise(tried, move, next_selected, bound) <= _OVERSHOOT * abs(fall):
             current, selected, bend = tried, next_selected, next_bend

@@ -1,4 +1,4 @@
-"""The map that a group's scores go through, and rows through the maps of their groups."""
+"""Maps of scores: through which each group's scores go, and from ranks to the scale that people read."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.isotonic import isotonic_regression
 
 from localparity._scale import rounding_terms, score_resolution
 from localparity._text import brief
-from localparity._types import FloatArray, Group, ScoreRange
+from localparity._types import FloatArray, Group, IntArray, ScoreRange
 from localparity._validation import Grouping, InputError, setting
 from localparity.metrics._gap_curve import units_of
 from localparity.models.repair import _kernels
@@ -94,7 +95,7 @@ def map_rows(scores: FloatArray, grouping: Grouping, maps: Mapping[Group, ScoreM
 #
 # At a threshold y let m(y) and M(y) be the lowest and the highest of the groups' cumulative distributions,
 # and C(y) that of their Wasserstein barycentre, whose quantiles are the means of the groups' quantiles and
-# which lies between the two. Where M - m exceeds the bound b, the band
+# which lies between the two. Where M - m exceeds the bound b, the corridor
 #
 # .. math::
 #     L = C - (C - m) \frac{b}{M - m}, \qquad U = C + (M - C) \frac{b}{M - m}
@@ -126,19 +127,8 @@ class _Envelope(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Band:
-    """The groups' distributions, and their weights in the barycentre, which sum to 1.
-
-    Examples
-    --------
-    >>> half = np.array([0.5, 1.0])
-    >>> groups = [Distribution(np.array([0.2, 0.4]), half), Distribution(np.array([0.6, 0.8]), half)]
-    >>> band = Band(groups, np.array([0.5, 0.5]))
-    >>> [moved.values.round(3).tolist() for moved in band.maps(0.5)]
-    [[0.2, 0.6], [0.4, 0.8]]
-    >>> [moved.values.round(3).tolist() for moved in band.maps(0.0)]
-    [[0.4, 0.6], [0.4, 0.6]]
-    """
+class Corridor:
+    """The groups' distributions, and their weights in the barycentre, which sum to 1."""
 
     distributions: Sequence[Distribution]
     shares: FloatArray
@@ -162,17 +152,60 @@ class Band:
         units = units_of(self._envelope.grid, self.score_range, resolution)
         return units, *rounding_terms(resolution, self.score_range)
 
-    def maps(self, width: float, reach: float = 0.0) -> list[ScoreMap]:
-        """Return each group's map into the band of a width.
+    def maps(self, width: float, epsilon: float = 0.0) -> list[ScoreMap]:
+        """Return each group's map into the corridor of a width.
 
-        Stretches of wider gaps whose half-width, as a fraction of the score range, is at most `reach` stay as
-        they are.
+        Stretches of wider gaps that carry no window of half-width `epsilon` stay as they are.
         """
         grid, lowest, centre, highest = self._envelope
         lowest, highest = lowest.copy(), highest.copy()
         # Any stretch at all carries a window of half-width 0.
-        _kernels.narrow(*self._units, lowest, centre, highest, width, reach if reach > 0.0 else -1.0)
+        wider_than = epsilon if epsilon > 0.0 else -1.0
+        _kernels.draw_together(*self._units, lowest, centre, highest, width, wider_than)
         return [
             ScoreMap(group.scores, _kernels.move(*group, grid, lowest, centre, highest), self.score_range)
             for group in self.distributions
         ]
+
+
+# The scale of group-blind scores: an increasing map of ranks to what people read.
+
+
+_LEVELS = 1000
+
+
+def original_scale(ranks: FloatArray, scores: FloatArray, weights: FloatArray) -> ScoreMap:
+    """Return the map under which ranks have the distribution of the scores, up to ties."""
+    levels = (np.arange(_LEVELS) + 0.5) / _LEVELS
+    tails = np.geomspace(1e-5, levels[0], 20, endpoint=False)
+    levels = np.concatenate([tails, levels, 1.0 - tails[::-1]])
+    return _ascending(_quantiles(ranks, weights, levels), _quantiles(scores, weights, levels))
+
+
+def calibrated_scale(ranks: FloatArray, labels: IntArray, weights: FloatArray) -> ScoreMap:
+    """Return the map of ranks to P(y = 1 | rank): isotonic regression, with lines between its steps."""
+    order = np.argsort(ranks, kind="stable")
+    ranks, weights = ranks[order], weights[order]
+    values = isotonic_regression(labels[order].astype(np.float64), sample_weight=weights)
+    _, steps = np.unique(values, return_inverse=True)
+    masses = np.bincount(steps, weights)
+    centres = np.bincount(steps, weights * ranks) / masses
+    return _ascending(centres, np.bincount(steps, weights * values) / masses)
+
+
+def _quantiles(values: FloatArray, weights: FloatArray, levels: FloatArray) -> FloatArray:
+    """Return weighted quantiles, on lines between the middles of the steps of the distribution."""
+    distinct, codes = np.unique(values, return_inverse=True)
+    masses = np.bincount(codes, weights)
+    middles = (np.cumsum(masses) - 0.5 * masses) / masses.sum()
+    return np.interp(levels, middles, distinct)
+
+
+def _ascending(knots: FloatArray, values: FloatArray) -> ScoreMap:
+    """Return a map through the distinct knots inside (0, 1), the ends of which stay."""
+    inside = (knots > 0.0) & (knots < 1.0)
+    knots, first = np.unique(knots[inside], return_index=True)
+    values = np.clip(np.maximum.accumulate(values[inside][first]), 0.0, 1.0)
+    if not knots.size:
+        knots = values = np.array([0.5])
+    return ScoreMap(knots, values)

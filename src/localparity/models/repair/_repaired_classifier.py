@@ -7,23 +7,37 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import get_tags, indexable
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from localparity._io._sealed import Files
 from localparity._types import ArrayLike, Criterion, FloatArray, Groups, Seed
 from localparity._validation import InputError, InputWarning, as_probability, setting
-from localparity.models._folder import Files, FolderMixin
-from localparity.models._rows import TrainingRows, as_classes, as_seed, check_training_rows, groups_of_rows
-from localparity.models.repair._base import check_wrapped, dump_parts, fit_wrapped, parse_part
-from localparity.models.repair._score_repair import ScoreRepair
+from localparity.models._bound import Bound
+from localparity.models._rows import (
+    TrainingRows,
+    as_classes,
+    as_row_weights,
+    as_seed,
+    check_training_rows,
+    groups_of_rows,
+)
+from localparity.models.repair._base import (
+    RepairingClassifier,
+    check_wrapped,
+    dump_parts,
+    fit_wrapped,
+    parse_part,
+)
+from localparity.models.repair._score_repair import ScoreRepair, check_labels_given
+from localparity.predictions import check_group_weights
 
 _ALMOST_PERFECT = 0.999
 """An area under the ROC curve that few models reach on rows that they were not trained on."""
 
 
-class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class RepairedClassifier(RepairingClassifier):
     """A classifier of two classes, and a `ScoreRepair` of its scores.
 
     Part of the rows is held out of the classifier's training, and the repair is fitted there. The group of
@@ -67,7 +81,6 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
     ((2000, 2), True)
     """
 
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     _unsaved: ClassVar[dict[str, Any]] = {"estimator": None, "prefit": True}
@@ -92,51 +105,6 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         self.prefit = prefit
         self.validation_fraction = validation_fraction
         self.random_state = random_state
-
-    def fit(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        *,
-        sensitive_features: Groups = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> RepairedClassifier:
-        """Fit the classifier, unless it is fitted, and the repair.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,), optional
-            Two classes; with `prefit` they are needed only by the criteria that compare people by label.
-        sensitive_features : array-like, data frame or mapping of columns
-            The group of each row; of several columns, the combinations that occur.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights that are not negative.
-
-        Returns
-        -------
-        RepairedClassifier
-            The fitted classifier.
-        """
-        repair = self._check_parameters()
-        (X,) = indexable(X)
-        if self.prefit:
-            rows = self._take_fitted(X, y, sensitive_features, sample_weight)
-        else:
-            rows = self._fit_estimator(X, y, sensitive_features, sample_weight)
-        scores = self.estimator_.predict_proba(rows.features)[:, 1]
-        labels = None if y is None else rows.labels
-        if self.prefit and self.confidence is not None:
-            self._warn_of_training_rows(scores, labels)
-        repair.fit(
-            scores,
-            labels,
-            sensitive_features=rows.named_groups,
-            sample_weight=None if sample_weight is None else rows.weights,
-        )
-        self.repair_ = repair
-        return self
 
     def predict_proba(self, X: Any, *, sensitive_features: Groups = None) -> FloatArray:
         """Return the probability of each class after the repair.
@@ -173,51 +141,18 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         -------
         ndarray of shape (n_samples,)
         """
-        above = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1] > 0.5
-        chosen: NDArray[Any] = self.classes_[above.astype(np.int64)]
-        return chosen
-
-    @property
-    def promise_(self) -> str:
-        """What holds and for whom, in a sentence."""
-        return self.repair_.promise_
-
-    @property
-    def text_features_(self) -> list[str]:
-        """The names of the wrapped classifier's text columns, if it knows them."""
-        names: list[str] = self.estimator_.text_features_
-        return names
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of features of the wrapped classifier."""
-        return int(self.estimator_.n_features_in_)
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """The names of the wrapped classifier's features, if it knows them."""
-        names: NDArray[Any] = self.estimator_.feature_names_in_
-        return names
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "repair_")
+        return self._classes_above_half(self.predict_proba(X, sensitive_features=sensitive_features))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         return tags
 
-    def _check_parameters(self) -> ScoreRepair:
-        """Return the repair to be fitted, or raise a ValueError for parameters that are wrong."""
-        repair = ScoreRepair(
-            self.max_mcdp,
-            epsilon=self.epsilon,
-            confidence=self.confidence,
-            criterion=self.criterion,
-            random_state=self.random_state,
-        )
-        repair._check_parameters()
+    def _feature_reader(self) -> Any:
+        return self.estimator_
+
+    def _check_all(self) -> Bound:
+        bound = Bound.of(self)
         check_wrapped(estimator=self.estimator)
         if self.validation_fraction is not None:
             as_probability(self.validation_fraction, "validation_fraction")
@@ -226,42 +161,53 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
                 f"{setting(confidence=self.confidence)} needs a validation_fraction, got None: the scores of "
                 "the classifier's own training rows promise nothing for new people"
             )
-        return repair
+        return bound
 
-    def _fit_estimator(
-        self, X: Any, y: ArrayLike, sensitive_features: Groups, sample_weight: ArrayLike | None
-    ) -> TrainingRows:
-        """Fit the classifier, and return the rows to repair on."""
-        rows = check_training_rows(self, X, y, sensitive_features, sample_weight)
-        self._fitted_on = rows.describe()
-        training = held_out = rows
-        if self.validation_fraction is not None:
-            training, held_out = rows.hold_out(self.validation_fraction, as_seed(self.random_state))
-        self.estimator_ = fit_wrapped(
-            self.estimator, training, training.targets, weighted=sample_weight is not None
-        )
-        self.classes_ = self.estimator_.classes_
-        return held_out
-
-    def _take_fitted(
+    def _as_rows(
         self, X: Any, y: ArrayLike | None, sensitive_features: Groups, sample_weight: ArrayLike | None
     ) -> TrainingRows:
-        """Take the classifier as it is, and return the rows to repair on."""
+        (X,) = indexable(X)
+        if not self.prefit:
+            return check_training_rows(self, X, y, sensitive_features, sample_weight)
         check_is_fitted(self.estimator)
-        self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
-        if len(self.classes_) != 2:
-            raise InputError(f"must have two classes, got {list(self.classes_)}", "estimator")
+        classes = self.estimator.classes_
+        if len(classes) != 2:
+            raise InputError(f"must have two classes, got {list(classes)}", "estimator")
+        check_labels_given(self.criterion, y)
         n_rows = _num_samples(X)
-        weights = _check_sample_weight(sample_weight, np.empty(n_rows), dtype=np.float64)
-        labels = np.zeros(n_rows)
-        if y is not None:
-            labels = (as_classes(self, y, n_rows) == self.classes_[1]).astype(np.float64)
+        weights = as_row_weights(sample_weight, n_rows)
+        labels = np.zeros(n_rows) if y is None else (as_classes(self, y, n_rows) == classes[1]).astype(float)
         codes, names = groups_of_rows(sensitive_features, n_rows)
-        rows = TrainingRows(X, labels, codes.astype(np.int64), weights, self.classes_, names).without_copies()
-        self._fitted_on = rows.describe()
-        return rows
+        check_group_weights(codes, names, weights, "sample_weight")
+        groups, weighted = codes.astype(np.int64), sample_weight is not None
+        return TrainingRows(X, labels, groups, weights, classes, names, weighted).without_copies()
 
-    def _warn_of_training_rows(self, scores: FloatArray, labels: FloatArray | None) -> None:
+    def _learn(self, rows: TrainingRows) -> None:
+        training = held_out = rows
+        if self.prefit:
+            self.estimator_ = self.estimator
+        else:
+            if self.validation_fraction is not None:
+                training, held_out = rows.hold_out(self.validation_fraction, as_seed(self.random_state))
+            self.estimator_ = fit_wrapped(self.estimator, training)
+        self.classes_ = self.estimator_.classes_
+        scores = self.estimator_.predict_proba(held_out.features)[:, 1]
+        if self.prefit and self.confidence is not None:
+            self._warn_of_training_rows(scores, held_out.labels)
+        repair = ScoreRepair(
+            self.max_mcdp,
+            epsilon=self.epsilon,
+            confidence=self.confidence,
+            criterion=self.criterion,
+            random_state=self.random_state,
+        )
+        self.repair_ = repair._fit_rows(held_out, scores)
+
+    def _scores(self, rows: TrainingRows) -> FloatArray:
+        repair: ScoreRepair = self.repair_
+        return repair._map(self.estimator_.predict_proba(rows.features)[:, 1], rows.grouping)
+
+    def _warn_of_training_rows(self, scores: FloatArray, labels: FloatArray) -> None:
         """Warn where a fitted classifier was likely trained on the rows that a promise is made from.
 
         It shows in classifiers that keep how many rows they were fitted on, as nearest neighbours and forests
@@ -271,7 +217,7 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         name, fitted_rows = type(self.estimator_).__name__, _rows_fitted_on(self.estimator_)
         if fitted_rows == scores.size:
             why = f"{name} was fitted on as many rows, {fitted_rows}"
-        elif labels is not None and 0 < labels.sum() < labels.size:
+        elif 0 < labels.sum() < labels.size:
             area = float(roc_auc_score(labels, scores))
             if area <= _ALMOST_PERFECT:
                 return
@@ -283,17 +229,16 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
                 f"{setting(confidence=self.confidence)} promises nothing on the classifier's own training "
                 f"rows, which these may be: {why}; fit the repair on rows that were held out"
             ),
-            stacklevel=3,
+            stacklevel=5,
         )
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         return {}, dump_parts(estimator=self.estimator_, repair=self.repair_)
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
-        self.estimator_, self.repair_ = parse_part(files, "estimator"), parse_part(files, "repair")
-        self.estimator, self.classes_ = self.estimator_, self.estimator_.classes_
-        if not isinstance(self.repair_, ScoreRepair):
-            raise ValueError(f"repair must be a ScoreRepair, got a {type(self.repair_).__name__}")
+        self._restore_repair(files, ScoreRepair)
+        self.estimator = self.estimator_ = parse_part(files, "estimator")
+        self.classes_ = self.estimator_.classes_
 
 
 def _rows_fitted_on(estimator: Any) -> int | None:

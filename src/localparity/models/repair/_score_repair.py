@@ -3,40 +3,48 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
+from localparity._io._sealed import Files
 from localparity._scale import score_resolution
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, ScoreRange, Seed
 from localparity._validation import (
+    Grouping,
     InputError,
     as_count,
-    as_epsilon,
-    as_fraction,
     as_groups,
     as_number,
-    as_probability,
     as_score_range,
-    as_scores,
     setting,
 )
 from localparity.counts import Comparison
 from localparity.counts._atoms import Atoms
-from localparity.counts._copies import copies_of, warn_of_copies, without_copies
-from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of
+from localparity.counts._score_counts import (
+    ScoreCounts,
+    Stratum,
+    copies_of,
+    strata_of,
+    warn_of_copies,
+    without_copies,
+)
 from localparity.metrics import mcdp, mcdp_bounds
-from localparity.models._folder import Files, FolderMixin, plain, restore_groups
-from localparity.models._rows import ADVICE, describe_counts, describe_rows
-from localparity.models.repair._base import NAMES, check_reached, margin_of, promise_sentence
-from localparity.models.repair._maps import Band, Distribution, ScoreMap, checked_map, map_rows
+from localparity.metrics._gap_curve import gap_curves
+from localparity.metrics._within import within_bound
+from localparity.models._bound import Bound, round_up
+from localparity.models._folder import as_json, restore_groups
+from localparity.models._rows import ADVICE, TrainingRows, coded_predictions, describe_counts, describe_rows
+from localparity.models.repair._base import NAMES, RepairTransformer, clipped_scores
+from localparity.models.repair._maps import Corridor, Distribution, ScoreMap, checked_map, map_rows
 from localparity.models.repair._sql import as_dialect, group_maps_sql
 from localparity.predictions import check_predictions
+from localparity.uncertainty._bands import band_radius, repair_radii
+from localparity.uncertainty._resampling import Draws
 
 # The maps that bring counted scores within a bound, and the disparity that they leave.
 
@@ -55,8 +63,7 @@ class GroupMaps(NamedTuple):
 def gap_error(counts: ScoreCounts) -> float:
     """Return by how much a gap between counted groups may be off, before increasing maps and after.
 
-    On a grid no distribution is above the true one, so that the errors of two groups do not add up; those of
-    sketches may.
+    On a grid no distribution is above the true one, so that two groups' errors do not add up, as of sketches.
     """
     return counts.rank_error if counts.cells is not None else 2.0 * counts.rank_error
 
@@ -71,23 +78,23 @@ def identity_maps(counts: ScoreCounts, criterion: Criterion) -> dict[Group, Scor
 def find_maps(counts: ScoreCounts, *, aim: float, epsilon: float, criterion: Criterion) -> GroupMaps:
     """Return the maps of least movement that bring MCDP(epsilon) to `aim`, else those that leave least.
 
-    For one label, or for everyone, the band of that width is the answer, unless more people share a score
-    than fit into it. One map cannot follow two labels, so for equalized odds the widest band that does is
+    For one label, or for everyone, the corridor of that width is the answer, unless more people share a score
+    than fit into it. One map cannot follow two labels, so for equalized odds the widest corridor that does is
     sought.
     """
     strata = strata_of(counts, Comparison(criterion))
-    band = band_of(list(strata.values()), counts.score_range)
+    corridor = corridor_of(list(strata.values()), counts.score_range)
     groups = list(next(iter(strata.values())))
 
     def maps_within(width: float) -> GroupMaps:
-        maps = dict(zip(groups, band.maps(width, epsilon), strict=True))
+        maps = dict(zip(groups, corridor.maps(width, epsilon), strict=True))
         return GroupMaps(maps, mcdp(mapped(counts, maps), epsilon=epsilon, criterion=criterion))
 
     return _widest(maps_within, aim, aim if len(strata) == 1 else 1.0)
 
 
 def _widest(maps_within: Callable[[float], GroupMaps], aim: float, widest: float) -> GroupMaps:
-    """Return the maps into the widest band found that meets the aim, else those that leave least.
+    """Return the maps into the widest corridor found that meets the aim, else those that leave least.
 
     What is left need not fall with the width, so all maps are measured. The widths do not depend on the aim,
     so the least that is left can be reached from any higher aim.
@@ -111,7 +118,7 @@ def _widest(maps_within: Callable[[float], GroupMaps], aim: float, widest: float
 def _widen(
     maps_within: Callable[[float], GroupMaps], aim: float, met: tuple[float, GroupMaps], too_wide: float
 ) -> GroupMaps:
-    """Bisect for the widest band between one that meets the aim and one that does not."""
+    """Bisect for the widest corridor between one that meets the aim and one that does not."""
     width, best = met
     for _ in range(_BISECTIONS):
         middle = 0.5 * (width + too_wide)
@@ -123,8 +130,8 @@ def _widen(
     return best
 
 
-def band_of(strata: list[Stratum], score_range: tuple[float, float]) -> Band:
-    """Return the band of the groups, each with its share of the people; two labels count one half each."""
+def corridor_of(strata: list[Stratum], score_range: tuple[float, float]) -> Corridor:
+    """Return the corridor of the groups, each with its share of the people; labels count alike."""
     if len(strata) == 1:
         distributions = [_distribution(atoms) for atoms in strata[0].values()]
     else:
@@ -132,7 +139,7 @@ def band_of(strata: list[Stratum], score_range: tuple[float, float]) -> Band:
     totals = np.sum(
         [[float(atoms.weights.sum()) for atoms in stratum.values()] for stratum in strata], axis=0
     )
-    return Band(distributions, totals / totals.sum(), score_range)
+    return Corridor(distributions, totals / totals.sum(), score_range)
 
 
 def _distribution(atoms: Atoms) -> Distribution:
@@ -148,20 +155,96 @@ def _mean_distribution(parts: list[Atoms]) -> Distribution:
 def mapped(counts: ScoreCounts, maps: Mapping[Group, ScoreMap]) -> ScoreCounts:
     """Return the same people with their scores repaired."""
     atoms = {}
-    for (group, label), found in counts.atoms.items():
-        moved = maps[group](found.scores)
+    for (group, label), unmoved in counts.atoms.items():
+        moved = maps[group](unmoved.scores)
         if (np.diff(moved) > 0.0).all():
-            atoms[group, label] = replace(found, scores=moved)
+            atoms[group, label] = replace(unmoved, scores=moved)
         else:
-            atoms[group, label] = Atoms.gather(moved, found.rows, found.units)
+            atoms[group, label] = Atoms.gather(moved, unmoved.rows, unmoved.units)
     return replace(counts, atoms=atoms)
+
+
+# What a confidence costs, and the message for a bound out of reach.
+
+
+def margin_of(
+    counts: ScoreCounts, criterion: Criterion, confidence: float, random_state: Seed = None
+) -> float:
+    """Return how much larger MCDP may be in the population than among the people fitted on.
+
+    Maps are increasing, so a repaired gap is off by what the first group's distribution is off at one score,
+    less what the second's is off at another: by no more than the widest band of all pairs (and labels).
+    """
+    comparison = Comparison(criterion)
+    pairs, draws = gap_curves(counts, comparison), Draws(1000, random_state)
+    return float(repair_radii(counts, comparison, pairs, confidence=confidence, draws=draws).max())
+
+
+def sufficient_group_size(pairs: int, confidence: float, bound: float) -> int:
+    """Return how many people of each group, no two with the same score, let a bound be promised.
+
+    The least n for which the margin of two groups of n people, and one person's share beside it, are within
+    the bound; the margin falls with the root of n. `pairs` pairs share the confidence.
+
+    Examples
+    --------
+    >>> sufficient_group_size(1, 0.95, 0.05)
+    2070
+    """
+    margin = float(band_radius((1.0, 1.0), (1.0 - confidence) / pairs))
+    root = 0.5 * (math.sqrt(margin * margin + 4.0 * bound) - margin)
+    return math.ceil(1.0 / (root * root))
+
+
+def check_attained(repair: ScoreRepair, counts: ScoreCounts, attained: float) -> None:
+    """Raise a ValueError where even the best repair leaves more than it aims for; say what would work."""
+    bound = repair.max_mcdp
+    if within_bound(attained + repair.margin_, bound):
+        return
+    share, who = _largest_tie(counts, repair.criterion)
+    if bound == 0.0 and repair.confidence is None and attained <= share:
+        return  # the distributions coincide up to ties
+    hint = f"use {setting('max_mcdp')} >= {round_up(attained + repair.margin_):g}"
+    if repair.confidence is not None and not within_bound(repair.margin_ + share, bound):
+        strata = strata_of(counts, Comparison(repair.criterion)).values()
+        sizes = ", ".join(f"{atoms.size:,}" for stratum in strata for atoms in stratum.values())
+        pairs = sum(math.comb(len(stratum), 2) for stratum in strata)
+        costly = setting(confidence=repair.confidence)
+        why = f"{costly} takes a margin of {repair.margin_:.4f} for groups of {sizes}"
+        if bound > 0.0:
+            needed = sufficient_group_size(pairs, repair.confidence, bound)
+            hint += f", or fit on {needed:,} people of each group with distinct scores"
+    elif len(strata_of(counts, Comparison(repair.criterion))) > 1:
+        why = f"one map per group for both labels leaves at least {attained:.4f}"
+    else:
+        why = f"people who share a score move together and leave at least {attained:.4f}: {who}"
+    raise InputError(f"{setting(max_mcdp=bound)} is out of reach: {why}; {hint}")
+
+
+def _largest_tie(counts: ScoreCounts, criterion: Criterion) -> tuple[float, str]:
+    """Return the largest share of a group at one score, and a phrase that says who they are."""
+    ties = []
+    for stratum in strata_of(counts, Comparison(criterion)).values():
+        for group, atoms in stratum.items():
+            most = int(atoms.weights.argmax())
+            share = float(atoms.weights[most] / atoms.weights.sum())
+            ties.append(
+                (share, f"{100 * share:.3g}% of group {group!r} have the score {atoms.scores[most]:g}")
+            )
+    return max(ties)
+
+
+def check_labels_given(criterion: Criterion, y: ArrayLike | None) -> None:
+    """Raise a ValueError where a criterion needs labels and there are none."""
+    if y is None and Comparison(criterion).needs_labels:
+        raise InputError(f"{setting(criterion=criterion)} needs {setting('y')}, got None")
 
 
 _FILE = "maps.npy"
 _MEASURED = ("unrepaired_mcdp_", "mcdp_", "margin_")
 
 
-class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
+class ScoreRepair(RepairTransformer):
     r"""Bring MCDP(epsilon) of any scores within a bound, moving as few of them as little as possible.
 
     Wherever the groups' cumulative distributions are further apart than the bound, they are drawn towards
@@ -273,43 +356,42 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         ScoreRepair
             The fitted repair.
         """
-        self._check_parameters()
+        self._check_all()
         if isinstance(scores, ScoreCounts):
-            given = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
-            return self._fit_counts(scores, given)
-        needs_labels = Comparison(self.criterion).needs_labels
-        if needs_labels and y is None:
-            raise InputError(f"{setting(criterion=self.criterion)} needs y, got None")
-        predictions = check_predictions(
-            y if needs_labels else None,
+            arrays = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+            self._check_counts(scores, arrays)
+            self._fitted_on = describe_counts(scores)
+            return self._fit_counts(scores)
+        check_labels_given(self.criterion, y)
+        people = check_predictions(
+            y if Comparison(self.criterion).needs_labels else None,
             scores,
             sensitive_features,
             sample_weight=sample_weight,
             score_range=self.score_range,
             names=NAMES,
         )
-        self.groups_: tuple[Group, ...] = predictions.groups
         self._fitted_on = describe_rows(
-            predictions.codes, predictions.groups, predictions.scores, predictions.labels, predictions.weights
+            people.codes, people.groups, people.scores, people.labels, people.weights
         )
-        self._learn(ScoreCounts.from_predictions(predictions))
-        return self
+        return self._fit_counts(ScoreCounts.from_predictions(people))
 
-    def _fit_counts(self, counts: ScoreCounts, arrays: Mapping[str, Any]) -> ScoreRepair:
-        """`fit`, from counts, in place of which there must be no arrays."""
-        for name, given in arrays.items():
-            if given is not None:
+    def _fit_rows(self, rows: TrainingRows, scores: FloatArray) -> ScoreRepair:
+        """`fit`, on scores of rows that were checked before."""
+        labels = rows.labels.astype(np.uint8) if Comparison(self.criterion).needs_labels else None
+        people = coded_predictions(scores, rows.grouping, labels, rows.weights if rows.weighted else None)
+        return self._fit_counts(ScoreCounts.from_predictions(people))
+
+    def _check_counts(self, counts: ScoreCounts, arrays: Mapping[str, Any]) -> None:
+        """Check counts that are given in place of all arrays."""
+        for name, array in arrays.items():
+            if array is not None:
                 raise InputError("must be None with ScoreCounts, which have it already", name)
         if counts.clusters is not None:
             raise InputError("must be of independent rows, got counts with clusters", "counts")
         if as_score_range(self.score_range) != counts.score_range:
-            raise InputError(
-                f"is {self.score_range}, that of the counts is {counts.score_range}", "score_range"
-            )
-        self.groups_ = counts.groups
-        self._fitted_on = describe_counts(counts)
-        self._learn(counts)
-        return self
+            reason = f"is {self.score_range}, that of the counts is {counts.score_range}"
+            raise InputError(reason, "score_range")
 
     def transform(self, scores: ArrayLike, *, sensitive_features: Groups = None) -> FloatArray:
         """Return the repaired scores.
@@ -326,10 +408,12 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        low, high = as_score_range(self.score_range)
-        given = as_scores(scores, (low, high), "scores").values
-        clipped = np.clip(given.astype(np.float64, copy=False), low, high)
+        clipped = clipped_scores(scores, as_score_range(self.score_range))
         return map_rows(clipped, as_groups(sensitive_features, clipped.size, at_least=1), self.maps_)
+
+    def _map(self, scores: FloatArray, grouping: Grouping) -> FloatArray:
+        """`transform`, for groups that are encoded already."""
+        return map_rows(clipped_scores(scores, as_score_range(self.score_range)), grouping, self.maps_)
 
     def to_sql(
         self, dialect: str = "duckdb", *, score: str = "score", group: str | Sequence[str] = "group"
@@ -369,58 +453,48 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         columns = (group,) if isinstance(group, str) else tuple(group)
         return group_maps_sql(as_dialect(dialect), score, columns, self.maps_)
 
-    def _check_parameters(self) -> None:
-        """Raise a ValueError for parameters that are wrong."""
-        as_fraction(self.max_mcdp, "max_mcdp")
-        as_epsilon(self.epsilon)
+    def _check_all(self) -> None:
+        Bound.of(self)
         low, high = as_score_range(self.score_range)
         if not np.isfinite(high - low):
             raise InputError(f"must be no longer than float64 holds, got ({low}, {high})", "score_range")
-        Comparison(self.criterion)
-        if self.confidence is not None:
-            as_probability(self.confidence)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "maps_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags = TransformerTags()
-        return tags
-
-    def _learn(self, counts: ScoreCounts) -> None:
+    def _fit_counts(self, counts: ScoreCounts) -> ScoreRepair:
         """Find the maps, or raise a ValueError where there are none.
 
         `transform` returns double precision, and is measured as such, whatever the precision of the scores.
         Maps are increasing, so that what is unknown of a gap on a grid stays as it was: it is aimed below.
         """
-        bound, epsilon = as_fraction(self.max_mcdp, "max_mcdp"), as_epsilon(self.epsilon)
+        bound = Bound.of(self)
         copies = copies_of(counts)
-        warn_of_copies(copies, ADVICE, stacklevel=4)
+        warn_of_copies(copies, ADVICE, stacklevel=3)
         counts = without_copies(counts, copies)
-        self.unrepaired_mcdp_ = mcdp_bounds(counts, epsilon=epsilon, criterion=self.criterion).high
+        self.groups_ = counts.groups
+        self.unrepaired_mcdp_ = mcdp_bounds(counts, epsilon=bound.epsilon, criterion=bound.criterion).high
         error = gap_error(counts)
         resolution = score_resolution(np.dtype(np.float64), counts.score_range)
         counts = replace(counts, resolution=resolution, rank_error=0.0, cells=None)
-        as_returned = mcdp(counts, epsilon=epsilon, criterion=self.criterion)
+        as_returned = mcdp(counts, epsilon=bound.epsilon, criterion=bound.criterion)
         self.margin_ = 0.0
-        if self.confidence is not None:
-            self.margin_ = margin_of(counts, self.criterion, self.confidence, self.random_state)
-        aim = bound - self.margin_ - error
+        if bound.confidence is not None:
+            self.margin_ = margin_of(counts, bound.criterion, bound.confidence, self.random_state)
+        aim = bound.max_mcdp - self.margin_ - error
         if as_returned <= aim:
-            found = GroupMaps(identity_maps(counts, self.criterion), as_returned)
+            repair = GroupMaps(identity_maps(counts, bound.criterion), as_returned)
         else:
-            found = find_maps(counts, aim=max(aim, 0.0), epsilon=epsilon, criterion=self.criterion)
-            check_reached(self, counts, found.mcdp + error)
-        self.maps_, self.mcdp_ = found.maps, found.mcdp + error
-        self.promise_ = promise_sentence(self, counts)
+            repair = find_maps(counts, aim=max(aim, 0.0), epsilon=bound.epsilon, criterion=bound.criterion)
+            check_attained(self, counts, repair.mcdp + error)
+        self.maps_, self.mcdp_ = repair.maps, repair.mcdp + error
+        promised = bound._replace(max_mcdp=max(bound.max_mcdp, self.mcdp_))
+        self.promise_ = promised.promise(counts.size, tested=False, weighted=not counts.exchangeable)
+        return self
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         maps = list(self.maps_.values())
-        sizes = [one.knots.size for one in maps]
-        numbers = np.hstack([[one.knots, one.values] for one in maps]).astype("<f8")
+        sizes = [score_map.knots.size for score_map in maps]
+        numbers = np.hstack([[score_map.knots, score_map.values] for score_map in maps]).astype("<f8")
         learned = {
-            "groups": plain(self.groups_, "sensitive_features"),
+            "groups": as_json(self.groups_, "sensitive_features"),
             "knots": sizes,
             "promise": self.promise_,
             **{name: getattr(self, name) for name in _MEASURED},

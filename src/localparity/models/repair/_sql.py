@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from localparity._io._duckdb import quote_name, quote_text
 from localparity._types import FloatArray, Group
 from localparity._validation import InputError, as_choice
 from localparity.models.repair._maps import ScoreMap
+
+if TYPE_CHECKING:
+    from localparity.models.repair._dual import GroupFeatures, NestedScore
+    from localparity.models.repair._group_blind import GroupBlindRepair
 
 Stage = Mapping[str, str]
 """The columns that an expression computes at one stage, by name."""
@@ -94,10 +98,10 @@ class Dialect(ABC):
         source = ""
         for stage in stages:
             columns = ", ".join(f"{expression} AS {name}" for name, expression in stage.items())
-            source = f" FROM ({self.select(columns + source)}) AS x"
+            source = f" FROM ({self.subselect(columns + source)}) AS x"
         return f"(SELECT {result}{source})"
 
-    def select(self, columns: str) -> str:
+    def subselect(self, columns: str) -> str:
         """Return a subselect whose columns are computed once, however often they are used."""
         return f"SELECT {columns}"
 
@@ -113,7 +117,7 @@ class Dialect(ABC):
     def _lines(self, maps: Mapping[str, ScoreMap]) -> dict[str, Lines]:
         """Return the lines of maps, unless there are too many."""
         lines = {condition: Lines.of(score_map) for condition, score_map in maps.items()}
-        knots = sum(found.knots.size for found in lines.values())
+        knots = sum(pieces.knots.size for pieces in lines.values())
         if knots > self.most_knots:
             raise ValueError(
                 f"the maps must have at most {self.most_knots:,} knots for this dialect, got {knots:,}; "
@@ -129,16 +133,16 @@ class Dialect(ABC):
         lines = self._lines(maps)
         knots, values = (self.array(np.concatenate(part)) for part in zip(*lines.values(), strict=True))
         first, last, at = "CASE", "CASE", self.first
-        for condition, found in lines.items():
-            pieces = found.knots.size - 1
+        for condition, line in lines.items():
+            pieces = line.knots.size - 1
             first += f" WHEN {self.inside(maps[condition])} AND {condition} THEN {at}"
             last += f" WHEN {condition} THEN {at + pieces - 1}"
             at += pieces + 1
-        kept = {name: f"x.{name}" for name in ("s", "k", "v")}
-        most = max(found.knots.size for found in lines.values()) - 1
-        search = [{**kept, "i": f"{first} END", "last": f"{last} END"}]
+        unchanged = {name: f"x.{name}" for name in ("s", "k", "v")}
+        most = max(line.knots.size for line in lines.values()) - 1
+        search = [{**unchanged, "i": f"{first} END", "last": f"{last} END"}]
         search += [
-            {**kept, "i": self._step(2**bit), "last": "x.last"}
+            {**unchanged, "i": self._step(2**bit), "last": "x.last"}
             for bit in reversed(range((most - 1).bit_length()))
         ]
         ends = {"a": "(x.k)[x.i]", "b": "(x.k)[x.i + 1]", "va": "(x.v)[x.i]", "vb": "(x.v)[x.i + 1]"}
@@ -166,7 +170,7 @@ class _Postgres(Dialect):
     def array(self, numbers: FloatArray) -> str:
         return f"CAST('{{{str(numbers.tolist())[1:-1]}}}' AS DOUBLE PRECISION[])"
 
-    def select(self, columns: str) -> str:
+    def subselect(self, columns: str) -> str:
         return f"SELECT {columns} OFFSET 0"  # without which the planner would put stages into each other
 
 
@@ -185,10 +189,10 @@ class _Spark(Dialect):
 
     def chain(self, stages: Sequence[Stage], result: str) -> str:
         first, *others = stages
-        found = f"array({self._struct(first)})"
+        rows = f"array({self._struct(first)})"
         for stage in others:
-            found = f"transform({found}, x -> {self._struct(stage)})"
-        return f"transform({found}, x -> {result})[0]"
+            rows = f"transform({rows}, x -> {self._struct(stage)})"
+        return f"transform({rows}, x -> {result})[0]"
 
     @staticmethod
     def _struct(stage: Stage) -> str:
@@ -220,4 +224,90 @@ def group_maps_sql(dialect: Dialect, score: str, group: Sequence[str], maps: Map
         if len(parts) != len(group):
             raise InputError(f"must name a column for each part of {name!r}, got {', '.join(group)}", "group")
     first = score_stage(dialect, score, {f"g{place}": column for place, column in enumerate(group)})
-    return dialect.follow([first], {dialect.is_group(name): found for name, found in maps.items()})
+    return dialect.follow([first], {dialect.is_group(name): score_map for name, score_map in maps.items()})
+
+
+_ENDS = np.array([0.0, 1.0])
+_TOLERANCE = 1e-6
+"""By how much the probabilities of a row may miss the sum of 1, as in `as_group_probabilities`."""
+
+
+def blind_sql(
+    repair: GroupBlindRepair,
+    dialect: Dialect,
+    score: str,
+    group_probabilities: Sequence[str] | Sequence[Sequence[str]],
+) -> str:
+    """Return the expression of a group-blind score: its features, then its rank and its scale."""
+    tables = _as_tables(group_probabilities, repair.groups_, len(repair.features_.labels))
+    names = {f"p{at}_{group}": name for at, table in enumerate(tables) for group, name in enumerate(table)}
+    stages = [score_stage(dialect, score, names), _checked(dialect, tables)]
+    if repair.score_ is not None:
+        stages.append(_features(dialect, repair.features_, len(tables)))
+        stages += [_margins(dialect, repair.score_), _rank(dialect, repair.score_)]
+    scale = ScoreMap(_ENDS, _ENDS) if repair.scale_ is None else repair.scale_
+    return dialect.follow(stages, {"x.s IS NOT NULL": scale})
+
+
+def _as_tables(
+    columns: Sequence[str] | Sequence[Sequence[str]], groups: tuple[Group, ...], n_labels: int
+) -> list[list[str]]:
+    """Return the columns of each table of probabilities, one table for all labels or one for each."""
+    parts = list(columns)
+    tables = (
+        [[str(part) for part in parts]]
+        if all(isinstance(part, str) for part in parts)
+        else list(map(list, parts))
+    )
+    if any(len(table) != len(groups) for table in tables) or len(tables) not in (1, n_labels):
+        listed = ", ".join(map(repr, groups))
+        raise InputError(f"must name a column for each of {listed}, got {columns!r}", "group_probabilities")
+    return tables
+
+
+def _checked(dialect: Dialect, tables: Sequence[Sequence[str]]) -> Stage:
+    """Return the score, NULL where it or a probability is wrong, and the probabilities over their sum."""
+    conditions = [f"x.s >= {dialect.number(0.0)} AND x.s <= {dialect.number(1.0)}"]
+    shares: dict[str, str] = {}
+    for at, table in enumerate(tables):
+        columns = [f"x.p{at}_{group}" for group in range(len(table))]
+        numbers = [f"CAST({name} AS {dialect.double})" for name in columns]
+        total = f"({' + '.join(numbers)})"
+        conditions += [f"{name} >= 0" for name in columns]
+        conditions.append(f"abs({total} - 1) <= {dialect.number(_TOLERANCE)}")
+        shares |= {f"q{at}_{group}": f"{number} / {total}" for group, number in enumerate(numbers)}
+    return {"s": f"CASE WHEN {' AND '.join(conditions)} THEN x.s END", **shares}
+
+
+def _features(dialect: Dialect, features: GroupFeatures, tables: int) -> Stage:
+    """Return the columns that the multipliers are applied to."""
+    chances = {None: "", 0: "(1 - x.s) * ", 1: "x.s * "}
+    columns: dict[str, str] = {"s": "x.s"}
+    for at, label in enumerate(features.labels):
+        for group in features.compared:
+            place = len(columns) - 1
+            share = f"{chances[label]}x.q{min(at, tables - 1)}_{group}"
+            columns[f"f{place}"] = f"{share} / {dialect.number(features.masses[place])}"
+    return columns
+
+
+def _margins(dialect: Dialect, nested: NestedScore) -> Stage:
+    """Return by how much a row is selected at each rate."""
+    columns = {"s": "x.s"}
+    for at, (multipliers, threshold) in enumerate(zip(nested.multipliers, nested.thresholds, strict=True)):
+        terms = [f" - {dialect.number(size)} * x.f{place}" for place, size in enumerate(multipliers)]
+        columns[f"m{at}"] = f"x.s - {dialect.number(threshold)}{''.join(terms)}"
+    return columns
+
+
+def _rank(dialect: Dialect, nested: NestedScore) -> Stage:
+    """Return the share of rates at which a row is selected, in place of its score."""
+    parts = [
+        f"CASE WHEN x.m{at} > 0 AND x.m{at + 1} > 0 THEN {width} "
+        f"WHEN x.m{at} > 0 THEN {width} * x.m{at} / (x.m{at} - x.m{at + 1}) "
+        f"WHEN x.m{at + 1} > 0 THEN {width} * x.m{at + 1} / (x.m{at + 1} - x.m{at}) "
+        f"ELSE {dialect.number(0.0)} END"
+        for at, width in enumerate(map(dialect.number, np.diff(nested.rates)))
+    ]
+    rank = dialect.between(" + ".join(parts), dialect.number(0.0), dialect.number(1.0))
+    return {"s": f"CASE WHEN x.s IS NOT NULL THEN {rank} END"}

@@ -1,4 +1,4 @@
-"""LightGBM behind the classifier."""
+"""LightGBM and XGBoost behind the classifiers, and the checks of their saved trees."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MOST = 2**31
 
 def check_lightgbm(text: str) -> None:
     """Raise a ValueError unless a text has the trees that its header tells of, each of them whole."""
-    starts = [found.start() for found in _TREE.finditer(text)]
+    starts = [match.start() for match in _TREE.finditer(text)]
     end = text.find(_END)
     if not starts or end < starts[-1] or text.count(_END) != 1 or "\0" in text or "\r" in text:
         raise ValueError(f"a LightGBM model must have trees, followed by {_END!r}")
@@ -121,9 +121,13 @@ def check_xgboost(content: bytes) -> None:
 
 
 def _check_xgboost_tree(tree: Mapping[str, Any], number: int, n_features: int) -> None:
-    told = {name: int(value) for name, value in tree["tree_param"].items()}
-    nodes, deleted = told["num_nodes"], told["num_deleted"]
-    if (tree["id"], told["num_feature"], told["size_leaf_vector"]) != (number, n_features, 1) or nodes < 1:
+    parameters = {name: int(value) for name, value in tree["tree_param"].items()}
+    nodes, deleted = parameters["num_nodes"], parameters["num_deleted"]
+    if (tree["id"], parameters["num_feature"], parameters["size_leaf_vector"]) != (
+        number,
+        n_features,
+        1,
+    ) or nodes < 1:
         raise ValueError(f"tree {number} must have its number, {n_features} features and one value in a leaf")
     for name in ("left_children", "right_children", "parents", "split_indices", "default_left", "split_type"):
         _check_size(tree[name], nodes, name)
@@ -153,9 +157,11 @@ def _check_xgboost_categories(tree: Mapping[str, Any], nodes: int) -> None:
     )
     _check_size(starts, len(split), "categories_segments")
     _check_size(sizes, len(split), "categories_sizes")
-    told = [node for node in range(nodes) if tree["split_type"][node] == 1]
-    inside = all(at >= 0 and 0 < size <= len(categories) - at for at, size in zip(starts, sizes, strict=True))
-    if split != told or not inside or any(not 0 <= value < 2**24 for value in categories):
+    by_category = [node for node in range(nodes) if tree["split_type"][node] == 1]
+    inside = all(
+        start >= 0 and 0 < size <= len(categories) - start for start, size in zip(starts, sizes, strict=True)
+    )
+    if split != by_category or not inside or any(not 0 <= value < 2**24 for value in categories):
         raise ValueError("categories must be those of the nodes that split by them")
 
 
@@ -221,9 +227,9 @@ def _whole(value: Any) -> int:
 
 
 def _check_size(values: Iterable[Any], size: int, name: str) -> None:
-    found = len(list(values))
-    if found != size:
-        raise ValueError(f"{name} must have {size} values, got {found}")
+    n_values = len(list(values))
+    if n_values != size:
+        raise ValueError(f"{name} must have {size} values, got {n_values}")
 
 
 OBJECTIVE_NAMES = ("objective", "objective_type", "app", "application", "loss")
@@ -476,8 +482,9 @@ class LocalParityXGBClassifier(BoostedClassifier):
         The number of trees.
     text_features_ : list of str
         The names of the text columns.
-    trials_ : list of Trial
-        With `max_mcdp`, the strengths that were tried; with a `confidence`, those that were tested, in order.
+    trials_ : dict of Measured
+        With `max_mcdp`, how each strength that was tried does; with a `confidence`, how those that were
+        tested do, in order.
     bound_met_ : bool
         With `max_mcdp`, whether the bound is met; with a `confidence`, whether it is promised.
     promise_ : str

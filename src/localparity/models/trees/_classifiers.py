@@ -12,12 +12,12 @@ import numpy as np
 
 from localparity._progress import Progress
 from localparity._types import Criterion, FloatArray, Seed
-from localparity._validation import Grouping, InputError, as_count, as_number
+from localparity._validation import InputError, as_count, as_number
 from localparity.metrics import mcdp
 from localparity.models._base import Backend, BoundedClassifier, Model, Pace
 from localparity.models._encoding import CategoryEncoder
 from localparity.models._rows import TrainingRows
-from localparity.models.trees._objective import TEMPERATURE, MCDPObjective, scores_of
+from localparity.models.trees._objective import TEMPERATURE, MCDPObjective, logistic
 
 # Boosted trees as a backend: grown at strengths on the same rows, scored and stored.
 
@@ -72,7 +72,7 @@ class TreeModel(Model):
 
     def scores(self, features: Any) -> FloatArray:
         """Return the probability of the second class for each row."""
-        return scores_of(self.margins(features))
+        return logistic(self.margins(features))
 
     def dump(self) -> tuple[dict[str, Any], bytes]:
         """Return the start, and the trees."""
@@ -85,15 +85,7 @@ class TreeModel(Model):
 
 
 class TreeBackend(Backend[TreeModel]):
-    """Grows the trees of one library with the parameters of a classifier.
-
-    Attributes
-    ----------
-    model_type : type of TreeModel
-        What is trained.
-    objective_names : tuple of str
-        The library's names for the parameter that the classifier sets itself.
-    """
+    """Grows the trees of one library; `objective_names` are its names for what the classifier sets itself."""
 
     model_type: ClassVar[type[TreeModel]]
     objective_names: ClassVar[tuple[str, ...]]
@@ -114,7 +106,7 @@ class TreeBackend(Backend[TreeModel]):
         self.start = math.log(positive / (1.0 - positive))
         self.objective = MCDPObjective(
             rows.labels,
-            sensitive_features=Grouping(rows.groups.astype(np.uint32), rows.group_names),
+            sensitive_features=rows.grouping,
             strength=0.0,
             temperature=classifier.temperature,
             epsilon=classifier.epsilon,
@@ -170,14 +162,9 @@ class _Growth:
     def _validation_loss(self, rows: TrainingRows, margins: FloatArray) -> float:
         """Return what early stopping watches: the mean loss plus strength x MCDP."""
         losses = np.logaddexp(0.0, margins) - rows.labels * margins
-        disparity = mcdp(
-            rows.labels,
-            scores_of(margins),
-            sensitive_features=rows.groups,
-            epsilon=self.backend.classifier.epsilon,
-            criterion=self.backend.classifier.criterion,
-            sample_weight=rows.weights,
-        )
+        people = rows.predictions(logistic(margins), always_weighted=True)
+        classifier = self.backend.classifier
+        disparity = mcdp(people, epsilon=classifier.epsilon, criterion=classifier.criterion)
         if self.progress is not None:
             self.progress({"step": self.trees, "mcdp": disparity})
         return float(np.average(losses, weights=rows.weights)) + self.strength * disparity

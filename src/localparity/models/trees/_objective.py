@@ -8,7 +8,6 @@ from copy import copy
 from itertools import combinations, pairwise
 from os import cpu_count
 from typing import Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,6 @@ from localparity._validation import (
     as_weights,
     check_indexes,
     check_rows,
-    require,
 )
 from localparity.counts._comparison import Comparison, check_sizes
 from localparity.models.trees import _kernels
@@ -43,13 +41,6 @@ class GroupCells:
 
     Rows that the criterion does not compare share one last cell. `total` sums what is counted over all
     processes that train, each with rows of its own.
-
-    Examples
-    --------
-    >>> groups, labels = np.array([0, 1, 1]), np.array([1.0, 1.0, 0.0])
-    >>> cells = GroupCells(groups, labels, np.ones(3), ["a", "b"], "equal_opportunity", total=np.asarray)
-    >>> cells.codes.tolist(), cells.pairs
-    ([0, 1, 2], [(0, 1)])
     """
 
     def __init__(
@@ -68,16 +59,16 @@ class GroupCells:
         self.compared = n_groups * len(strata)
         self.codes = np.full(groups.size, self.compared, dtype=np.int32)
         self.pairs: list[tuple[int, int]] = []
-        for place, label in enumerate(strata):
+        for stratum, label in enumerate(strata):
             among = np.ones(groups.size, dtype=bool) if label is None else labels == label
             counted = among & (weights > 0.0)
             sizes = total(np.bincount(groups[counted], minlength=n_groups).astype(np.float64))
             check_sizes(comparison, names, sizes.astype(np.int64).tolist(), label)
-            first = place * n_groups
+            first = stratum * n_groups
             self.codes[among] = groups[among] + first
             self.pairs += combinations(range(first, first + n_groups), 2)
-        found = np.bincount(self.codes, weights=weights, minlength=self.compared + 1)
-        self.totals = total(found.astype(np.float64))
+        totals = np.bincount(self.codes, weights=weights, minlength=self.compared + 1)
+        self.totals = total(totals.astype(np.float64))
 
 
 SEARCHES = ("exact", "soft")
@@ -172,8 +163,13 @@ class MCDPObjective:
             search = "exact" if self.epsilon else "soft"
         self.search = as_search(search, SEARCHES, self.epsilon)
         self.sharpness = as_sharpness(sharpness)
-        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        check_indexes({"y_true": y_true, **given})
+        check_indexes(
+            {
+                "y_true": y_true,
+                "sensitive_features": sensitive_features,
+                "sample_weight": sample_weight,
+            }
+        )
         rows = as_vector(y_true, "y_true").size
         self._labels = as_labels(y_true, rows).astype(np.float64)
         self._weights = np.ones(rows) if sample_weight is None else as_weights(sample_weight, rows)
@@ -263,7 +259,7 @@ class MCDPObjective:
         scores = np.empty(margins.size)
 
         def count(rows: slice) -> FloatArray:
-            scores[rows] = scores_of(margins[rows])
+            scores[rows] = logistic(margins[rows])
             counted = scores[rows], self._weights[rows], cells.codes[rows]
             return _kernels.bin_moments(*counted, cells.totals.size, smoother.bins, self.temperature)
 
@@ -272,9 +268,9 @@ class MCDPObjective:
             raise InputError(f"must be finite, got nan at row {int(np.argmax(np.isnan(margins)))}", "margins")
         shares = moments[: cells.compared] / cells.totals[: cells.compared, None, None]
         distributions = smoother.distributions(shares)
-        found = [self._maximum(distributions.difference(*pair)) for pair in cells.pairs]
-        worst = max(range(len(found)), key=lambda pair: found[pair].value)
-        return _Worst(scores, cells.pairs[worst], found[worst])
+        maxima = [self._maximum(distributions.difference(*pair)) for pair in cells.pairs]
+        worst = max(range(len(maxima)), key=lambda pair: maxima[pair].value)
+        return _Worst(scores, cells.pairs[worst], maxima[worst])
 
     def _maximum(self, gap: Any) -> Maximum:
         if self.search == "soft":
@@ -285,7 +281,7 @@ class MCDPObjective:
         cells = self._cells
         pulls = np.zeros(cells.totals.size)
         if self.strength == 0.0:
-            scores, bump = scores_of(margins), np.zeros((1, 4))
+            scores, bump = logistic(margins), np.zeros((1, 4))
         else:
             scores, (first, second), maximum = self._worst(margins)
             bump = self._smoother.bump(maximum.thresholds, maximum.shares).cubics()
@@ -312,7 +308,7 @@ def each_part(work: Callable[[slice], Result], rows: int) -> list[Result]:
         return list(executor.map(work, slices))
 
 
-def scores_of(margins: Any) -> FloatArray:
+def logistic(margins: Any) -> FloatArray:
     """Return the logistic function of margins."""
     scores: FloatArray = np.negative(margins, dtype=np.float64)
     with np.errstate(over="ignore"):
@@ -325,48 +321,3 @@ def scores_of(margins: Any) -> FloatArray:
 def _is_plain(margins: Any) -> bool:
     """Whether margins are as boosters give them, which need neither a copy nor a check."""
     return isinstance(margins, np.ndarray) and margins.ndim == 1 and margins.dtype.kind == "f"
-
-
-# The objective on a cluster: each worker has some of the rows, and sees the distributions of all of them.
-
-
-_OF_ROWS: WeakKeyDictionary[Any, _WorkersObjective] = WeakKeyDictionary()
-"""The objective of each data set of this process, made in the first round of its training."""
-
-
-class ClusterObjective:
-    """Derivatives of `MCDPObjective` over the rows of all workers, as `xgboost.dask.train` calls it in each.
-
-    The rows of a worker's data set carry what it needs: the label, the code of the group in
-    ``label_lower_bound``, and the weight in ``label_upper_bound``, where it does not change how features are
-    binned. In a round, the workers' histograms of scores are summed; everything else is a worker's own.
-
-    Parameters
-    ----------
-    names : sequence
-        The groups' names, in the order of their codes.
-    **options
-        Further arguments of `MCDPObjective`.
-    """
-
-    def __init__(self, names: Sequence[Group], **options: Any) -> None:
-        self.names, self.options = tuple(names), options
-
-    def __call__(self, margins: FloatArray, data: Any) -> tuple[FloatArray, FloatArray]:
-        """Return the gradient and the positive Hessian at the margins of a worker's rows."""
-        if data not in _OF_ROWS:
-            codes, weights = (data.get_float_info(f"label_{end}_bound") for end in ("lower", "upper"))
-            _OF_ROWS[data] = _WorkersObjective(
-                data.get_label(),
-                sensitive_features=Grouping(codes.astype(np.uint32), self.names),
-                sample_weight=weights if weights.size else None,
-                **self.options,
-            )
-        return _OF_ROWS[data](margins)
-
-
-class _WorkersObjective(MCDPObjective):
-    def _total(self, counted: FloatArray) -> FloatArray:
-        collective = require("xgboost.collective", extra="boost")
-        summed: FloatArray = collective.allreduce(counted, collective.Op.SUM)
-        return summed.reshape(counted.shape)

@@ -40,16 +40,7 @@ class Spline(NamedTuple):
 
 
 class Smoother:
-    """Sums sigmoids of one steepness, the temperature.
-
-    Examples
-    --------
-    >>> smoother = Smoother(20.0)
-    >>> moments = np.zeros((1, smoother.bins, 4))
-    >>> moments[0, :, 0] = 1.0 / smoother.bins
-    >>> float(smoother.distributions(moments).values[0, smoother.bins // 2].round(6))
-    0.5
-    """
+    """Sums sigmoids of one steepness, the temperature."""
 
     def __init__(self, temperature: float) -> None:
         from scipy import fft
@@ -117,15 +108,10 @@ _HAIR = 1e-9
 
 
 class Maximum(NamedTuple):
-    """A disparity and where it is attained.
+    """A disparity, and the thresholds and shares by which it changes.
 
-    Attributes
-    ----------
-    value : float
-        The disparity.
-    thresholds, shares : ndarray
-        When the gap changes, the disparity changes by the sum of the gap's changes at the thresholds times
-        their shares, which have the gap's sign.
+    When the gap changes, the disparity changes by the sum of the gap's changes at the thresholds times their
+    shares, which have the gap's sign.
     """
 
     value: float
@@ -161,20 +147,12 @@ def largest(gap: Spline, epsilon: float) -> Maximum:
 
     At epsilon 0 it is one threshold. Over a window, it is the two ends with the shares that keep the window
     in balance, or the one threshold inside, or at the end of a window that is cut, where the gap is smallest.
-
-    Examples
-    --------
-    >>> grid = np.linspace(0.0, 1.0, 65)
-    >>> gap = Spline(0.5 - (grid - 0.5) ** 2, 1.0 - 2.0 * grid)
-    >>> found = largest(gap, epsilon=0.1)
-    >>> round(found.value, 6), found.thresholds.round(6), found.shares.round(6)
-    (0.49, array([0.4, 0.6]), array([0.5, 0.5]))
     """
     cubics = gap.cubics()
     nodes, heights = _nodes(cubics, gap.values)
     if epsilon == 0.0:
-        place = int(np.argmax(np.abs(heights)))
-        return Maximum(float(abs(heights[place])), nodes[[place]], np.sign(heights[[place]]))
+        highest = int(np.argmax(np.abs(heights)))
+        return Maximum(float(abs(heights[highest])), nodes[[highest]], np.sign(heights[[highest]]))
     sides = [_largest_above(sign * cubics, nodes, sign * heights, epsilon) for sign in (1.0, -1.0)]
     positive, negative = sides
     if positive.value >= negative.value:

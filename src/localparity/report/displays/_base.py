@@ -12,9 +12,10 @@ from localparity._text import group_text
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Rows
 from localparity._validation import InputError, require
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._score_counts import as_counts, as_data
-from localparity.metrics import GapCurve, Interval, Window
+from localparity.counts._score_counts import Data, as_counts, checked_data
+from localparity.metrics import GapCurve
 from localparity.metrics._gap_curve import curve_of_pair, gap_curves
+from localparity.predictions import Predictions
 
 # Okabe and Ito's colours, which readers of all kinds of colour vision tell apart.
 FIRST, SECOND, WINDOW, QUIET = "#0072B2", "#D55E00", "#CC79A7", "#6B7280"
@@ -83,12 +84,19 @@ class PredictionsDisplay(Display):
 
     @classmethod
     @abstractmethod
-    def from_predictions(cls, *arrays: Any, **options: Any) -> Self:
+    def from_predictions(cls, *data: Any, **options: Any) -> Self:
         """Draw scores."""
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Rows, y: ArrayLike | None, *, sensitive_features: Groups, **options: Any
+        cls,
+        estimator: Any,
+        X: Rows,
+        y: ArrayLike | None,
+        *,
+        sensitive_features: Groups,
+        sample_weight: ArrayLike | None = None,
+        **options: Any,
     ) -> Self:
         """Draw the scores that a classifier gives, its probability of label 1.
 
@@ -102,6 +110,8 @@ class PredictionsDisplay(Display):
             The labels; None where the criterion does not need them.
         sensitive_features : array-like, data frame or mapping of columns
             The group of each row.
+        sample_weight : array-like, optional
+            Weights that are not negative.
         **options
             The keyword arguments of `from_predictions`.
 
@@ -110,67 +120,28 @@ class PredictionsDisplay(Display):
         Display
             The display, drawn.
         """
+        people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         return cls.from_predictions(
-            y, scores_of(estimator, X), sensitive_features=sensitive_features, **options
+            Predictions.from_arrays(y, positive_scores(estimator, X), **people), **options
         )
 
 
-class PairDisplay(PredictionsDisplay):
-    """A display of one pair of groups at every threshold."""
-
-    @staticmethod
-    def _shade_window(ax: Any, window: Window) -> None:
-        """Shade the worst window; its edges make the narrowest visible."""
-        if window.gap > 0.0:
-            ax.axvspan(window.low, window.high, facecolor=WINDOW, alpha=0.3, lw=0, label="worst window")
-            for edge in {window.low, window.high}:
-                ax.axvline(edge, color=WINDOW, lw=0.8)
-
-    @staticmethod
-    def _show_thresholds(ax: Any, thresholds: FloatArray, label: int | None) -> None:
-        """The axis of thresholds."""
-        ax.set_xlim(thresholds[0], thresholds[-1])
-        ax.set_xlabel("threshold" if label is None else f"threshold, among people with label {label}")
-
-
-class ModelsDisplay(Display):
-    """A display of average precision against MCDP, for several models."""
-
-    @staticmethod
-    def _add_model(ax: Any, interval: Interval, average_precision: float, **look: Any) -> None:
-        """A model at its MCDP and average precision, with the interval of the former."""
-        ends = [[interval.estimate - interval.low], [interval.high - interval.estimate]]
-        ax.errorbar(interval.estimate, average_precision, xerr=ends, capsize=3, **look)
-
-    def _show_axes(self, ax: Any, epsilon: float, names: Sequence[str], *, part: str = "") -> None:
-        """The two axes, measured on a part of the data, and the models' names above."""
-        ax.set_xlim(0.0, None)
-        ax.margins(y=0.15)
-        self._show_percent(ax.xaxis, f"MCDP({epsilon:g}){part}")
-        self._show_percent(ax.yaxis, f"average precision{part}")
-        ax.grid(alpha=0.3)
-        self._add_legend(ax, names)
-
-
-def scores_of(estimator: Any, X: Rows) -> Any:
+def positive_scores(estimator: Any, X: Rows) -> Any:
     """The probability of label 1 that a classifier gives."""
     if not hasattr(estimator, "predict_proba"):
         raise InputError(f"must have predict_proba, got {estimator!r}", "estimator")
     return estimator.predict_proba(X)[:, 1]
 
 
-def counts_of(criterion: Criterion, *arrays: Any, **options: Any) -> ScoreCounts:
-    """The counts of what a display was given; arguments as in `as_data`."""
-    return as_counts(as_data(Comparison(criterion), *arrays, **options))
-
-
-def chosen_curve(
-    counts: ScoreCounts, criterion: Criterion, groups: tuple[Group, Group] | None, epsilon: float = 0.0
-) -> GapCurve:
-    """The curve of the pair asked for, or of the worst pair at `epsilon`."""
+def counts_and_curve(
+    data: Data, criterion: Criterion, groups: tuple[Group, Group] | None, epsilon: float
+) -> tuple[ScoreCounts, GapCurve]:
+    """The counts of a display, and the curve of the pair asked for, or of the worst at `epsilon`."""
+    comparison = Comparison(criterion)
+    counts = as_counts(checked_data(data, comparison))
     if groups is not None:
-        return curve_of_pair(counts, groups, Comparison(criterion))
-    return max(gap_curves(counts, Comparison(criterion)), key=lambda curve: curve.mcdp(epsilon))
+        return counts, curve_of_pair(counts, groups, comparison)
+    return counts, max(gap_curves(counts, comparison), key=lambda curve: curve.mcdp(epsilon))
 
 
 def shown_name(group: Group) -> str:
@@ -201,12 +172,12 @@ def thin_steps(knots: FloatArray, values: FloatArray, most: int = MOST_POINTS) -
         return np.arange(knots.size)
     edges = np.linspace(knots[0], knots[-1], (most - 2) // 2 + 1)[1:-1]
     bounds = np.concatenate([[0], np.searchsorted(knots, edges), [knots.size]])
-    kept = {0, knots.size - 1}
+    places = {0, knots.size - 1}
     for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         if start < end:
             part = values[start:end]
-            kept |= {start + int(part.argmin()), start + int(part.argmax())}
-    return np.array(sorted(kept), dtype=np.int64)
+            places |= {start + int(part.argmin()), start + int(part.argmax())}
+    return np.array(sorted(places), dtype=np.int64)
 
 
 def thin_thresholds(curve: GapCurve) -> FloatArray:

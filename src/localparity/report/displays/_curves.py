@@ -1,43 +1,35 @@
-"""The gap curve with its band."""
+"""Figures of one model's scores: gaps, distributions, the profile, impact ratios, and MCDP over time."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from localparity._types import (
-    ArrayLike,
-    Compare,
-    Criterion,
-    FloatArray,
-    Group,
-    Groups,
-    IntArray,
-    ScoreRange,
-    Seed,
-)
-from localparity._validation import as_count, as_fraction, as_probability
+from localparity._types import ArrayLike, BoolArray, Compare, Criterion, FloatArray, Group, IntArray, Seed
+from localparity._validation import InputError, as_count, as_fraction, as_probability, check_rows
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._comparison import EVERYONE
-from localparity.counts._score_counts import Data, strata_of, with_everyone
-from localparity.metrics import GapCurve, McdpProfile, Window
+from localparity.counts._score_counts import Data, as_counts, checked_data, strata_of, with_everyone
+from localparity.metrics import GapCurve, Interval, McdpProfile, Window
 from localparity.metrics._gap_curve import gap_curves
+from localparity.predictions import Predictions
 from localparity.report.displays._base import (
     COLOURS,
     FIRST,
     MOST_POINTS,
     QUIET,
     SECOND,
-    PairDisplay,
+    WINDOW,
     PredictionsDisplay,
-    chosen_curve,
-    counts_of,
+    counts_and_curve,
     shown_name,
     thin_steps,
     thin_thresholds,
 )
-from localparity.uncertainty import ImpactRatioCurve, impact_ratio_curve
+from localparity.uncertainty import ImpactRatioCurve, impact_ratio_curve, mcdp_interval
 from localparity.uncertainty._bands import (
     as_interval_method,
     band_radii,
@@ -47,6 +39,27 @@ from localparity.uncertainty._bands import (
 from localparity.uncertainty._intervals import band_intervals, measured_pair, worst_intervals
 from localparity.uncertainty._permutation import parity_resamples
 from localparity.uncertainty._resampling import Draws
+
+if TYPE_CHECKING:
+    from localparity.monitoring import PeriodResult
+
+
+class PairDisplay(PredictionsDisplay):
+    """A display of one pair of groups at every threshold."""
+
+    @staticmethod
+    def _shade_window(ax: Any, window: Window) -> None:
+        """Shade the worst window; its edges make the narrowest visible."""
+        if window.gap > 0.0:
+            ax.axvspan(window.low, window.high, facecolor=WINDOW, alpha=0.3, lw=0, label="worst window")
+            for edge in {window.low, window.high}:
+                ax.axvline(edge, color=WINDOW, lw=0.8)
+
+    @staticmethod
+    def _show_thresholds(ax: Any, thresholds: FloatArray, label: int | None) -> None:
+        """The axis of thresholds."""
+        ax.set_xlim(thresholds[0], thresholds[-1])
+        ax.set_xlabel("threshold" if label is None else f"threshold, among people with label {label}")
 
 
 class GapCurveDisplay(PairDisplay):
@@ -70,7 +83,8 @@ class GapCurveDisplay(PairDisplay):
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> curve = lp.gap_curve(None, census.score, sensitive_features=census.sensitive_features)
+    >>> sex = census.sensitive_features
+    >>> curve = lp.gap_curve(lp.Predictions.from_arrays(None, census.score, sensitive_features=sex))
     >>> lp.report.GapCurveDisplay(curve, epsilon=0.05).plot().ax_.get_ylabel()
     'gap, Female less Male'
     """
@@ -88,19 +102,14 @@ class GapCurveDisplay(PairDisplay):
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike | Data | None,
-        y_score: ArrayLike | None = None,
+        data: Data,
         *,
-        sensitive_features: Groups | None = None,
         groups: tuple[Group, Group] | None = None,
         epsilon: float = 0.0,
         criterion: Criterion = "demographic_parity",
         confidence: float = 0.95,
         n_resamples: int = 1000,
         random_state: Seed = None,
-        sample_weight: ArrayLike | None = None,
-        cluster: ArrayLike | None = None,
-        score_range: ScoreRange = (0.0, 1.0),
         ax: Any = None,
     ) -> Self:
         """Draw the gap of a pair of groups.
@@ -109,8 +118,8 @@ class GapCurveDisplay(PairDisplay):
 
         Parameters
         ----------
-        y_true, y_score, sensitive_features, sample_weight, cluster, score_range : array-like
-            The rows, as in `localparity.mcdp_interval`; `y_true` may be Predictions or ScoreCounts instead.
+        data : Predictions or ScoreCounts
+            The people.
         groups : tuple, optional
             The pair, of which the second may be ``"everyone"``; by default the worst.
         epsilon : float
@@ -131,9 +140,7 @@ class GapCurveDisplay(PairDisplay):
         GapCurveDisplay
             The display, drawn.
         """
-        options = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
-        counts = counts_of(criterion, y_true, y_score, sensitive_features, **options)
-        curve = chosen_curve(counts, criterion, groups, epsilon)
+        counts, curve = counts_and_curve(data, criterion, groups, epsilon)
         radius = _radius(counts, criterion, curve, confidence, Draws(n_resamples, random_state))
         return cls(curve, confidence=confidence, epsilon=epsilon, radius=radius).plot(ax)
 
@@ -187,10 +194,8 @@ class GroupCdfDisplay(PairDisplay):
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
     >>> sex = census.sensitive_features
-    >>> display = lp.report.GroupCdfDisplay.from_predictions(
-    ...     None, census.score, sensitive_features=sex, epsilon=0.05
-    ... )
-    >>> display.ax_.get_xlabel()
+    >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
+    >>> lp.report.GroupCdfDisplay.from_predictions(rows, epsilon=0.05).ax_.get_xlabel()
     'threshold'
     """
 
@@ -202,23 +207,19 @@ class GroupCdfDisplay(PairDisplay):
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike | Data | None,
-        y_score: ArrayLike | None = None,
+        data: Data,
         *,
-        sensitive_features: Groups | None = None,
         groups: tuple[Group, Group] | None = None,
         epsilon: float = 0.0,
         criterion: Criterion = "demographic_parity",
-        sample_weight: ArrayLike | None = None,
-        score_range: ScoreRange = (0.0, 1.0),
         ax: Any = None,
     ) -> Self:
         """Draw the cumulative distributions of a pair of groups.
 
         Parameters
         ----------
-        y_true, y_score, sensitive_features, sample_weight, score_range : array-like
-            The rows, as in `localparity.mcdp`; `y_true` may be Predictions or ScoreCounts instead.
+        data : Predictions or ScoreCounts
+            The people.
         groups : tuple, optional
             The pair, of which the second may be ``"everyone"``; by default the worst.
         epsilon : float
@@ -233,9 +234,7 @@ class GroupCdfDisplay(PairDisplay):
         GroupCdfDisplay
             The display, drawn.
         """
-        options = {"sample_weight": sample_weight, "score_range": score_range}
-        counts = counts_of(criterion, y_true, y_score, sensitive_features, **options)
-        curve = chosen_curve(counts, criterion, groups, epsilon)
+        counts, curve = counts_and_curve(data, criterion, groups, epsilon)
         stratum = strata_of(counts, Comparison(criterion))[curve.label]
         sides = with_everyone(stratum) if EVERYONE in curve.groups else stratum
         thresholds = thin_thresholds(curve)
@@ -282,10 +281,9 @@ class McdpProfileDisplay(PredictionsDisplay):
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> display = lp.report.McdpProfileDisplay.from_predictions(
-    ...     None, census.score, sensitive_features=census.sensitive_features, random_state=0
-    ... )
-    >>> display.ax_.get_ylabel()
+    >>> sex = census.sensitive_features
+    >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
+    >>> lp.report.McdpProfileDisplay.from_predictions(rows, random_state=0).ax_.get_ylabel()
     'MCDP'
     """
 
@@ -307,26 +305,21 @@ class McdpProfileDisplay(PredictionsDisplay):
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike | Data | None,
-        y_score: ArrayLike | None = None,
+        data: Data,
         *,
-        sensitive_features: Groups | None = None,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
         confidence: float = 0.95,
         n_resamples: int = 200,
         random_state: Seed = None,
-        sample_weight: ArrayLike | None = None,
-        cluster: ArrayLike | None = None,
-        score_range: ScoreRange = (0.0, 1.0),
         ax: Any = None,
     ) -> Self:
         """Draw MCDP of the worst pair at every epsilon.
 
         Parameters
         ----------
-        y_true, y_score, sensitive_features, sample_weight, cluster, score_range : array-like
-            The rows, as in `localparity.mcdp_interval`; `y_true` may be Predictions or ScoreCounts instead.
+        data : Predictions or ScoreCounts
+            The people.
         criterion, compare : str
             Who is compared, as in `localparity.mcdp`.
         confidence : float
@@ -344,14 +337,13 @@ class McdpProfileDisplay(PredictionsDisplay):
         McdpProfileDisplay
             The display, drawn.
         """
-        options = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
-        counts = counts_of(criterion, y_true, y_score, sensitive_features, **options)
         comparison, floor, radii = Comparison(criterion, compare), None, None
+        counts = as_counts(checked_data(data, comparison))
         if as_count(n_resamples, "n_resamples", at_least=0):
             draws = Draws(n_resamples, random_state)
-            found = parity_resamples(counts, comparison, _FLOOR_EPSILONS, draws)
-            floor = (_FLOOR_EPSILONS, found.worst.mean(axis=0))
-            radii = None if counts.exchangeable else bootstrap_radii(found, as_probability(confidence))
+            resampled = parity_resamples(counts, comparison, _FLOOR_EPSILONS, draws)
+            floor = (_FLOOR_EPSILONS, resampled.worst.mean(axis=0))
+            radii = None if counts.exchangeable else bootstrap_radii(resampled, as_probability(confidence))
         profile = McdpProfile(gap_curves(counts, comparison))
         return cls(profile, confidence=confidence, noise_floor=floor, radii=radii).plot(ax)
 
@@ -400,10 +392,9 @@ class ImpactRatioDisplay(PredictionsDisplay):
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> display = lp.report.ImpactRatioDisplay.from_predictions(
-    ...     None, census.score, sensitive_features=census.sensitive_features
-    ... )
-    >>> display.ax_.get_ylabel()
+    >>> sex = census.sensitive_features
+    >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
+    >>> lp.report.ImpactRatioDisplay.from_predictions(rows).ax_.get_ylabel()
     'ratio to the best-off group'
     """
 
@@ -414,10 +405,8 @@ class ImpactRatioDisplay(PredictionsDisplay):
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike | Data | None,
-        y_score: ArrayLike | None = None,
+        data: Data,
         *,
-        sensitive_features: Groups | None = None,
         min_ratio: float = 0.8,
         ax: Any = None,
         **options: Any,
@@ -426,9 +415,8 @@ class ImpactRatioDisplay(PredictionsDisplay):
 
         Parameters
         ----------
-        y_true, y_score, sensitive_features : array-like
-            The rows, as in `localparity.impact_ratio_curve`; `y_true` may be Predictions or ScoreCounts
-            instead.
+        data : Predictions or ScoreCounts
+            The people.
         min_ratio : float
             The least ratio that is safe.
         ax : matplotlib.axes.Axes, optional
@@ -441,8 +429,7 @@ class ImpactRatioDisplay(PredictionsDisplay):
         ImpactRatioDisplay
             The display, drawn.
         """
-        curve = impact_ratio_curve(y_true, y_score, sensitive_features=sensitive_features, **options)
-        return cls(curve, min_ratio=min_ratio).plot(ax)
+        return cls(impact_ratio_curve(data, **options), min_ratio=min_ratio).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         curve = self.curve
@@ -470,9 +457,9 @@ class ImpactRatioDisplay(PredictionsDisplay):
         self._add_legend(ax, [*names, *safe, f"ratio {self.min_ratio:g}"])
 
     def _shade_safe(self, ax: Any) -> list[str]:
-        found = self.curve.safe_cutoffs(self.min_ratio)
-        ranges = found.by_estimate if found.by_band is None else found.by_band
-        sure = "" if found.confidence is None else f" with {100.0 * found.confidence:g}% confidence"
+        safe = self.curve.safe_cutoffs(self.min_ratio)
+        ranges = safe.by_estimate if safe.by_band is None else safe.by_band
+        sure = "" if safe.confidence is None else f" with {100.0 * safe.confidence:g}% confidence"
         names = [f"safe{sure}"] if ranges else []
         for place, each in enumerate(ranges):
             ax.axvspan(each.low, each.high, color=_SAFE, alpha=0.12, lw=0, label=None if place else names[0])
@@ -489,3 +476,156 @@ class ImpactRatioDisplay(PredictionsDisplay):
 def _extended(values: Any) -> Any:
     """Steps up to the top of the score range."""
     return np.append(values, values[-1])
+
+
+# MCDP over time.
+
+
+class McdpOverTimeDisplay(PredictionsDisplay):
+    """MCDP of one period after the other with its interval, the bound that it should keep, and alarms.
+
+    Make one with `from_predictions`, `from_estimator` or `from_periods`.
+
+    Parameters
+    ----------
+    times : sequence
+        The periods: dates, numbers or names, in order.
+    intervals : sequence of Interval or None
+        MCDP in each period with its interval; None where there is nothing to compare.
+    epsilon : float
+        The half-width of the windows.
+    max_mcdp : float, optional
+        The most that MCDP may be.
+    alarms : sequence of bool, optional
+        Whether each period raises an alarm.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(3000, random_state=0)
+    >>> month = [f"2024-{1 + row % 3:02d}" for row in range(3000)]
+    >>> sex = census.sensitive_features
+    >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
+    >>> lp.report.McdpOverTimeDisplay.from_predictions(rows, month, max_mcdp=0.2).times
+    ['2024-01', '2024-02', '2024-03']
+    """
+
+    def __init__(
+        self,
+        times: Sequence[Any],
+        intervals: Sequence[Interval | None],
+        *,
+        epsilon: float = 0.0,
+        max_mcdp: float | None = None,
+        alarms: Sequence[bool] | None = None,
+    ) -> None:
+        self.times = list(times)
+        self.intervals = list(intervals)
+        self.epsilon = epsilon
+        self.max_mcdp = max_mcdp
+        self.alarms = [False] * len(self.times) if alarms is None else list(alarms)
+
+    @classmethod
+    def from_periods(
+        cls,
+        periods: Sequence[PeriodResult],
+        *,
+        epsilon: float = 0.0,
+        max_mcdp: float | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Draw what `Monitor.series` gives, with its alarms.
+
+        Parameters
+        ----------
+        periods : sequence of PeriodResult
+            The periods, in order.
+        epsilon : float
+            The epsilon of the series.
+        max_mcdp : float, optional
+            The bound of the series.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        McdpOverTimeDisplay
+            The display, drawn; a period without an interval leaves a gap.
+        """
+        times, intervals = [one.period for one in periods], [one.interval for one in periods]
+        alarms = [one.alarm is not None for one in periods]
+        return cls(times, intervals, epsilon=epsilon, max_mcdp=max_mcdp, alarms=alarms).plot(ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        data: Predictions,
+        times: ArrayLike = None,
+        *,
+        epsilon: float = 0.0,
+        max_mcdp: float | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw scores, each row of which has its period.
+
+        Parameters
+        ----------
+        data : Predictions
+            The people, as `Predictions.from_arrays` makes them.
+        times : array-like
+            The period of each row; periods are drawn in sorted order.
+        epsilon : float
+            The half-width of the windows.
+        max_mcdp : float, optional
+            The most that MCDP may be.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw.
+        **options
+            Further arguments of `localparity.mcdp_interval`, such as ``criterion`` or ``confidence``.
+
+        Returns
+        -------
+        McdpOverTimeDisplay
+            The display, drawn.
+        """
+        if not isinstance(data, Predictions):
+            raise InputError(f"must be Predictions, got {type(data).__name__}", argument="data")
+        if times is None:
+            raise InputError("must be the period of each row, got None", argument="times")
+        check_rows("times", len(times), len(data))
+        periods, place = np.unique(np.asarray(times), return_inverse=True)
+        parts = [_rows_of(data, place == period) for period in range(periods.size)]
+        intervals = [mcdp_interval(part, epsilon=epsilon, **options) for part in parts]
+        return cls(periods.tolist(), intervals, epsilon=epsilon, max_mcdp=max_mcdp).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        known = [interval for interval in self.intervals if interval is not None]
+        ends = [(each.low, each.estimate, each.high) if each else (np.nan,) * 3 for each in self.intervals]
+        low, estimate, high = np.array(ends).T
+        confidence = f"{100 * known[0].confidence:g}% interval" if known else "interval"
+        ax.fill_between(self.times, low, high, color=FIRST, alpha=0.2, lw=0, label=confidence)
+        ax.plot(self.times, estimate, "o-", color=FIRST, ms=4, label=f"MCDP({self.epsilon:g})")
+        if self.max_mcdp is not None:
+            ax.axhline(self.max_mcdp, color=SECOND, ls="--", label=f"bound of {100 * self.max_mcdp:g}%")
+        if any(self.alarms):
+            alarmed = np.where(self.alarms, estimate, np.nan)
+            ax.plot(self.times, alarmed, "X", color=SECOND, ms=9, label="alarm")
+        ax.set_ylim(0.0, None)
+        self._show_percent(ax.yaxis, f"MCDP({self.epsilon:g})")
+        ax.tick_params(axis="x", rotation=30 if len(self.times) > 4 else 0)
+        self._add_legend(ax, [confidence])
+
+
+def _rows_of(data: Predictions, rows: BoolArray) -> Predictions:
+    """Some rows of predictions, with the groups that occur among them."""
+    present, codes = np.unique(data.codes[rows], return_inverse=True)
+    return replace(
+        data,
+        scores=data.scores[rows],
+        codes=codes.astype(data.codes.dtype),
+        groups=tuple(data.groups[code] for code in present),
+        labels=None if data.labels is None else data.labels[rows],
+        weights=None if data.weights is None else data.weights[rows],
+        clusters=None if data.clusters is None else data.clusters[rows],
+    )

@@ -5,18 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from localparity._types import ArrayLike, Groups, Rows
+from localparity._validation import InputError
 from localparity.metrics import Interval
 from localparity.models._frontier import Frontier
 from localparity.models._outcomes import ModelComparison, Outcome
-from localparity.report.displays._base import COLOURS, MARKERS, QUIET, ModelsDisplay, scores_of, shown_name
+from localparity.predictions import Predictions
+from localparity.report.displays._base import COLOURS, MARKERS, QUIET, Display, shown_name
 from localparity.uncertainty import mcdp_interval
+
+
+class ModelsDisplay(Display):
+    """A display of average precision against MCDP, for several models."""
+
+    @staticmethod
+    def _add_model(ax: Any, interval: Interval, average_precision: float, **look: Any) -> None:
+        """A model at its MCDP and average precision, with the interval of the former."""
+        ends = [[interval.estimate - interval.low], [interval.high - interval.estimate]]
+        ax.errorbar(interval.estimate, average_precision, xerr=ends, capsize=3, **look)
+
+    def _show_axes(self, ax: Any, epsilon: float, names: Sequence[str], *, part: str = "") -> None:
+        """The two axes, measured on a part of the data, and the models' names above."""
+        ax.set_xlim(0.0, None)
+        ax.margins(y=0.15)
+        self._show_percent(ax.xaxis, f"MCDP({epsilon:g}){part}")
+        self._show_percent(ax.yaxis, f"average precision{part}")
+        ax.grid(alpha=0.3)
+        self._add_legend(ax, names)
 
 
 class TradeOffDisplay(ModelsDisplay):
     """How well models rank people and how large their local disparity is: up and to the left is better.
 
-    Make one with `from_predictions` or `from_estimators`.
+    Make one with `from_predictions`.
 
     Parameters
     ----------
@@ -33,11 +53,9 @@ class TradeOffDisplay(ModelsDisplay):
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> scores = {"the model": census.score, "its square": census.score**2}
-    >>> display = lp.report.TradeOffDisplay.from_predictions(
-    ...     census.target, scores, sensitive_features=census.sensitive_features
-    ... )
-    >>> display.ax_.get_xlabel()
+    >>> sex = census.sensitive_features
+    >>> rows = lp.Predictions.from_arrays(census.target, census.score, sensitive_features=sex)
+    >>> lp.report.TradeOffDisplay.from_predictions({"the model": rows}).ax_.get_xlabel()
     'MCDP(0)'
     """
 
@@ -56,30 +74,16 @@ class TradeOffDisplay(ModelsDisplay):
 
     @classmethod
     def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_scores: Mapping[str, ArrayLike],
-        *,
-        sensitive_features: Groups,
-        epsilon: float = 0.0,
-        sample_weight: ArrayLike | None = None,
-        ax: Any = None,
-        **options: Any,
+        cls, models: Mapping[str, Predictions], *, epsilon: float = 0.0, ax: Any = None, **options: Any
     ) -> Self:
-        """Draw the scores of several models on the same people.
+        """Draw the scores of several models.
 
         Parameters
         ----------
-        y_true : array-like
-            Labels 0 and 1.
-        y_scores : mapping
-            The scores of each model, by the model's name.
-        sensitive_features : array-like, data frame or mapping of columns
-            The group of each row. Of several columns, the groups are the combinations that occur.
+        models : mapping
+            The scores and labels of each model, as `Predictions.from_arrays` makes them, by its name.
         epsilon : float
             The half-width of the windows.
-        sample_weight : array-like, optional
-            Weights that are not negative.
         ax : matplotlib.axes.Axes, optional
             Where to draw.
         **options
@@ -92,45 +96,15 @@ class TradeOffDisplay(ModelsDisplay):
         """
         from sklearn.metrics import average_precision_score
 
-        options |= {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         intervals, precision = [], []
-        for score in y_scores.values():
-            intervals.append(mcdp_interval(y_true, score, epsilon=epsilon, **options))
-            precision.append(float(average_precision_score(y_true, score, sample_weight=sample_weight)))
-        return cls(list(y_scores), precision, intervals, epsilon=epsilon).plot(ax)
-
-    @classmethod
-    def from_estimators(
-        cls,
-        estimators: Mapping[str, Any],
-        X: Rows,
-        y: ArrayLike,
-        *,
-        sensitive_features: Groups,
-        **options: Any,
-    ) -> Self:
-        """Draw the scores that several fitted classifiers give.
-
-        Parameters
-        ----------
-        estimators : mapping
-            Fitted classifiers with `predict_proba`, by their names.
-        X : array-like or data frame
-            The features.
-        y : array-like
-            Labels 0 and 1.
-        sensitive_features : array-like, data frame or mapping of columns
-            The group of each row.
-        **options
-            The keyword arguments of `from_predictions`.
-
-        Returns
-        -------
-        TradeOffDisplay
-            The display, drawn.
-        """
-        scores = {name: scores_of(estimator, X) for name, estimator in estimators.items()}
-        return cls.from_predictions(y, scores, sensitive_features=sensitive_features, **options)
+        for name, rows in models.items():
+            if rows.labels is None:
+                raise InputError(f"must have labels, which {name!r} has not", argument="models")
+            intervals.append(mcdp_interval(rows, epsilon=epsilon, **options))
+            precision.append(
+                float(average_precision_score(rows.labels, rows.scores, sample_weight=rows.weights))
+            )
+        return cls(list(models), precision, intervals, epsilon=epsilon).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         found = zip(self.names, self.average_precision, self.intervals, strict=True)
@@ -147,21 +121,7 @@ _LINE = "#1F2937"
 
 
 class FrontierDisplay(ModelsDisplay):
-    """The best average precision that group-blind scores reach at each bound, with its band.
-
-    Parameters
-    ----------
-    frontier : Frontier
-        What `frontier` found.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> measured = (0.02, 0.1), (0.7, 0.78), (0.68, 0.76), (0.72, 0.8)
-    >>> found = lp.results.Frontier((0.0, 0.1), *measured, 0.02, 0.0, "demographic_parity", 0.95, 2000)
-    >>> FrontierDisplay(found).plot().ax_.get_xlabel()
-    'MCDP(0)'
-    """
+    """The best average precision that group-blind scores reach at each bound, with its band."""
 
     def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
@@ -190,22 +150,6 @@ class ComparisonDisplay(ModelsDisplay):
     A method has one colour and marker, hollow where its scores are repaired. Large markers, with their
     interval, are the settings that were chosen; small ones are the others. The line is the
     frontier, which repaired scores, as they look at the group, may lie beyond.
-
-    Parameters
-    ----------
-    comparison : ModelComparison
-        What `compare` found.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> interval = lp.results.Interval(0.1, 0.2, 0.3, 0.95)
-    >>> outcome = lp.results.Outcome("ERM", False, "", 0.8, 0.2, False, 0.8, interval, 0.01, ((0.2, 0.8),))
-    >>> found = lp.results.ModelComparison(
-    ...     (outcome,), 0.05, 0.0, "demographic_parity", (2, 1, 1), {}
-    ... )
-    >>> ComparisonDisplay(found).plot().ax_.get_xlabel()
-    'MCDP(0) on test data'
     """
 
     def __init__(self, comparison: ModelComparison) -> None:
@@ -220,7 +164,7 @@ class ComparisonDisplay(ModelsDisplay):
         for outcome in found.outcomes:
             self._draw_outcome(ax, outcome, methods.index(outcome.method))
         ax.axvline(found.max_mcdp, color=QUIET, lw=1.0, ls="--", zorder=0, label="the bound")
-        floor = found.recommended.noise_floor
+        floor = found.recommended.test.noise_floor
         ax.axvline(floor, color=QUIET, lw=1.0, ls=":", zorder=0, label="expected under parity")
         self._show_axes(ax, found.epsilon, names, part=" on test data")
 
@@ -229,4 +173,5 @@ class ComparisonDisplay(ModelsDisplay):
         look: dict[str, Any] = {"color": colour, "mfc": "white" if outcome.repaired else colour}
         ax.plot(*zip(*outcome.settings, strict=True), marker, ms=3.0, alpha=0.55, zorder=2, **look)
         look |= {"fmt": marker, "ms": 7.5, "lw": 1.2, "zorder": 3, "label": shown_name(outcome.name)}
-        self._add_model(ax, outcome.interval, outcome.average_precision, **look)
+        assert outcome.test.interval is not None
+        self._add_model(ax, outcome.test.interval, outcome.test.average_precision, **look)

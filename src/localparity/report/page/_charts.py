@@ -21,39 +21,6 @@ def chart_specs() -> dict[str, dict[str, Any]]:
     return {"cdfs": _cdfs(alt), "gap": _gap(alt), "profiles": _profiles(alt)}
 
 
-def time_specs() -> dict[str, dict[str, Any]]:
-    """The specification of the chart of a monitor."""
-    alt = require("altair", extra="report")
-    return {"over_time": _over_time(alt)}
-
-
-def _over_time(alt: Any) -> dict[str, Any]:
-    """MCDP of each period with its interval, the bound, stretches of alarms along the top, one period."""
-    when = alt.X("time:T", scale=alt.Scale(type="utc"), axis=alt.Axis(title=None, grid=False, **_FEW_TICKS))
-    share = alt.Axis(format="%", title="MCDP", minExtent=44)
-    value = alt.Y("mcdp:Q", axis=share, scale=alt.Scale(domainMin=0))
-    periods = alt.Chart(alt.NamedData("periods")).encode(x=when)
-    stretches = alt.Chart(alt.NamedData("stretches"))
-    return _finish(
-        alt,
-        [
-            alt.Chart(alt.NamedData("chosen")).mark_rule(color="var(--ink)", strokeWidth=1.5).encode(x=when),
-            periods.mark_area(color="var(--band)").encode(y="low:Q", y2="high:Q"),
-            alt.Chart(alt.NamedData("bound"))
-            .mark_rule(color="var(--window-edge)", strokeDash=[6, 4], strokeWidth=2)
-            .encode(y="mcdp:Q"),
-            periods.mark_line(color="var(--first)", strokeWidth=1.5).encode(y=value),
-            alt.Chart(alt.NamedData("alone"))
-            .mark_point(filled=True, color="var(--first)", size=20, opacity=1)
-            .encode(x=when, y="mcdp:Q"),
-            stretches.mark_rule(color="var(--second)", strokeWidth=7, strokeCap="round").encode(
-                x=when, x2="end:T", y=alt.value(4)
-            ),
-        ],
-        height=280,
-    )
-
-
 def _cdfs(alt: Any) -> dict[str, Any]:
     curve = alt.Chart(alt.NamedData("curve")).encode(x=_score_axis(alt, "x"))
     share = alt.Axis(format="%", title="share at or below", minExtent=44)

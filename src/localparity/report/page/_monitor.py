@@ -8,41 +8,29 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from localparity._io._files import write_new
 from localparity._text import interval_text, percent
-from localparity._types import Compare, Criterion
 from localparity._validation import OutputExistsError
 from localparity.auditing._tables import ReportTable, Shown
-from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS
-from localparity.counts._disclosure import DISCLOSURE_LIMIT
+from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS, Answer
 from localparity.metrics import Interval
-from localparity.monitoring import Monitor, PeriodResult, WindowResult
-from localparity.monitoring._monitor import asked_of
-from localparity.monitoring._results import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence
-from localparity.report.page._charts import time_specs
+from localparity.monitoring import Monitor, PeriodResult, Watch, WindowResult
+from localparity.monitoring._watch import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence
 from localparity.report.page._data import pack
 from localparity.report.page._page import render_frame, script_json
 from localparity.report.page._pictures import HEIGHT, WIDTH
 
-# What a monitor's page says, as plain data: answers, tables, notes, and the columns of its chart.
+# What a monitor's page says, as plain data: answers, tables, notes, and the columns of its periods.
 
 
 _MOST_LISTED = 200
 _MOST_DETAILS = 1000
 """What keeps a page of 10,000 periods under three megabytes."""
 _ENDS = ("low", "estimate", "high")
-
-
-class Answer(NamedTuple):
-    """A question that a reader has, with a short answer and a longer one."""
-
-    question: str
-    short: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -53,13 +41,7 @@ class MonitorDocument:
     title: str
     series: list[PeriodResult]
     whole: WindowResult
-    asked: dict[str, Any]
-
-    @property
-    def max_mcdp(self) -> float | None:
-        """The bound."""
-        bound: float | None = self.asked["max_mcdp"]
-        return bound
+    watch: Watch
 
     def periods(self, number: int) -> str:
         """A number of days or hours in words."""
@@ -81,16 +63,13 @@ class MonitorDocument:
         ]
 
     def _alarm_now(self, newest: PeriodResult) -> Answer:
-        question = "Is there an alarm now?"
-        if self.max_mcdp is None:
-            return Answer(
-                question, "No bound", "MCDP is compared with no bound, so that nothing is looked for."
-            )
+        question, max_mcdp = "Is there an alarm now?", self.watch.max_mcdp
+        if max_mcdp is None:
+            text = "MCDP is compared with no bound, so that nothing is looked for."
+            return Answer(question, "No bound", text)
         if newest.alarm is None:
-            return Answer(question, "No", f"{_sentence(quiet_sentence(newest, self.max_mcdp))}")
-        return Answer(
-            question, "Yes", _sentence(alarm_sentence(newest.alarm, self.monitor.every, self.max_mcdp))
-        )
+            return Answer(question, "No", _sentence(quiet_sentence(newest, max_mcdp)))
+        return Answer(question, "Yes", _sentence(alarm_sentence(newest.alarm, self.monitor.every, max_mcdp)))
 
     def _since_start(self) -> tuple[str, str]:
         whole = self.whole
@@ -110,38 +89,31 @@ class MonitorDocument:
 
     def header(self) -> list[tuple[str, str]]:
         """What is watched, and how it is measured."""
+        first, newest = self.series[0].period, self.series[-1].period
         rows = [
-            (
-                "Periods",
-                f"{self.series[0].period} to {self.series[-1].period}, {self.periods(len(self.series))}",
-            ),
+            ("Periods", f"{first} to {newest}, {self.periods(len(self.series))}"),
             ("Rows since the start", f"{self.whole.rows:,}"),
-            ("epsilon", f"{self.asked['epsilon']:g}"),
-            ("People compared", CRITERION_WORDS[self.asked["criterion"]]),
-            ("Pairs compared", COMPARE_WORDS[self.asked["compare"]]),
+            ("epsilon", f"{self.watch.epsilon:g}"),
+            ("People compared", CRITERION_WORDS[self.watch.criterion]),
+            ("Pairs compared", COMPARE_WORDS[self.watch.compare]),
         ]
-        if self.max_mcdp is not None:
-            rows.append(("bound", percent(self.max_mcdp)))
+        if self.watch.max_mcdp is not None:
+            rows.append(("bound", percent(self.watch.max_mcdp)))
         return rows
 
     def tables(self) -> list[ReportTable]:
         """The newest periods, and the newest alarms."""
         newest = self.series[-_MOST_LISTED:][::-1]
-        numbers = (
-            "rows",
-            "MCDP",
-            f"{100 * self.asked['confidence']:g}% interval",
-            "expected under parity",
-            "alarm",
-        )
+        interval = f"{100 * self.watch.confidence:g}% interval"
+        columns = ("rows", "MCDP", interval, "expected under parity", "alarm")
         rows = tuple(self._row(point) for point in newest)
-        tables = [ReportTable("periods", _newest(len(newest), len(self.series)), ("period",), numbers, rows)]
+        tables = [ReportTable("periods", _newest(len(newest), len(self.series)), ("period",), columns, rows)]
         alarmed = self.alarmed[-_MOST_LISTED:][::-1]
         if alarmed:
             caption = f"Alarms: {_newest(len(alarmed), len(self.alarmed))}"
-            found = tuple(_alarm_row(point) for point in alarmed)
-            columns = ("periods", "rows", "MCDP", "at least")
-            tables.append(ReportTable("alarms", caption, ("from", "to"), columns, found))
+            rows = tuple(_alarm_row(point) for point in alarmed)
+            numbers = ("periods", "rows", "MCDP", "at least")
+            tables.append(ReportTable("alarms", caption, ("from", "to"), numbers, rows))
         return tables
 
     def _row(self, point: PeriodResult) -> tuple[str, ...]:
@@ -155,9 +127,8 @@ class MonitorDocument:
 
     def notes(self) -> dict[str, str]:
         """How everything is measured, and what is not said."""
-        asked, limit = self.asked, self.asked["min_group_size"]
         notes = {
-            "Intervals": f"of a period, {100 * asked['confidence']:g}%, for the population that its people "
+            "Intervals": f"of a period, {100 * self.watch.confidence:g}%, for the population that its people "
             "were drawn from; they allow for the error of the sketch, and hold for each period by itself",
             "Since the start": "everyone counted so far, those of periods that were removed too; the "
             "intervals of all looks hold together",
@@ -165,51 +136,54 @@ class MonitorDocument:
         }
         if self.whole.approximate:
             notes["Approximate"] = APPROXIMATE
-        if self.max_mcdp is not None:
+        if self.watch.max_mcdp is not None:
             notes["Alarms"] = (
                 f"MCDP significantly above the bound in a {self.monitor.every}, or over the last 2, 4, 8, "
-                f"..., 256; with a probability of at most {asked['alarm_rate']:g} there is ever a false one, "
-                "however long the monitor runs"
+                f"..., 256; with a probability of at most {self.watch.alarm_rate:g} there is ever a false "
+                "one, however long the monitor runs"
             )
-        if limit > 1:
-            notes["Privacy"] = f"nothing is said of a period in which a group has fewer than {limit} people"
+        if self.watch.min_group_size > 1:
+            few = f"fewer than {self.watch.min_group_size} people"
+            notes["Privacy"] = f"nothing is said of a period in which a group has {few}"
         notes["Assumed"] = (
             "rows are independent, one for each person, and a group's rows of one period are alike"
         )
         return notes
 
     def data(self) -> dict[str, Any]:
-        """What the chart and the choice of a period need, in columns."""
+        """What the choice of a period needs, in columns."""
         series = self.series
         alarms = [point.alarm for point in series]
         intervals = [point.interval for point in series]
         of_alarms = [None if alarm is None else alarm.interval for alarm in alarms]
         return {
-            "charts": time_specs(),
             "every": self.monitor.every,
-            "confidence": self.asked["confidence"],
-            "max_mcdp": self.max_mcdp,
+            "confidence": self.watch.confidence,
+            "max_mcdp": self.watch.max_mcdp,
+            "axis": {"left": _LEFT, "right": WIDTH - _RIGHT, "gathered": _gathered(series)},
             "periods": [point.period for point in series],
             "rows": [point.rows for point in series],
             "approximate": [int(point.approximate) for point in series],
             "alarm_approximate": [int(alarm is not None and alarm.approximate) for alarm in alarms],
-            "missing": {place: point.missing for place, point in enumerate(series) if point.interval is None},
+            "missing": {index: point.missing for index, point in enumerate(series) if point.interval is None},
             "expected": _column([point.expected for point in series]),
-            **{end: _column([_end(each, end) for each in intervals]) for end in _ENDS},
+            **{end: _column([_end(interval, end) for interval in intervals]) for end in _ENDS},
             "alarm_periods": [0 if alarm is None else alarm.periods for alarm in alarms],
-            "alarm_mcdp": _column([_end(each, "estimate") for each in of_alarms]),
-            "alarm_low": _column([_end(each, "low") for each in of_alarms]),
+            "alarm_mcdp": _column([_end(interval, "estimate") for interval in of_alarms]),
+            "alarm_low": _column([_end(interval, "low") for interval in of_alarms]),
             "details": self._details(),
         }
 
     def _details(self) -> dict[int, Any]:
         """The groups and the worst window of the newest periods, and of the newest with an alarm."""
-        places = range(len(self.series))
-        alarmed = [place for place in places if self.series[place].alarm is not None]
-        kept = {*places[-_MOST_DETAILS // 2 :], *alarmed[-_MOST_DETAILS // 2 :]}
-        found = ((place, self.series[place]) for place in sorted(kept))
+        indexes = range(len(self.series))
+        alarmed = [index for index in indexes if self.series[index].alarm is not None]
+        chosen = sorted({*indexes[-_MOST_DETAILS // 2 :], *alarmed[-_MOST_DETAILS // 2 :]})
+        points = {index: self.series[index] for index in chosen}
         return {
-            place: {"groups": point.groups, "window": point.window} for place, point in found if point.window
+            index: {"groups": point.groups, "window": point.window}
+            for index, point in points.items()
+            if point.window
         }
 
 
@@ -247,7 +221,7 @@ def _column(values: Sequence[float | None]) -> str:
     return pack(np.array([0.0 if value is None else value for value in values]))
 
 
-# The first picture of a monitor's page, which needs no script: MCDP over time with its interval.
+# The picture of a monitor's page, which needs no script: MCDP over time with its interval.
 
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 14.0, 30.0, 42.0
@@ -268,30 +242,26 @@ class TimePicture:
     gathered: int
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Some consecutive periods at one place: the largest MCDP, and the ends of all their intervals."""
+def _gathered(series: Sequence[PeriodResult]) -> int:
+    """How many consecutive periods share a place."""
+    return math.ceil(len(series) / _MOST_PLACES)
 
-    low: float
-    estimate: float
-    high: float
-    alarm: bool
 
-    @classmethod
-    def of(cls, periods: Sequence[PeriodResult]) -> _Place | None:
-        found = [point.interval for point in periods if point.interval is not None]
-        if not found:
-            return None
-        ends = min(each.low for each in found), max(each.high for each in found)
-        alarm = any(point.alarm is not None for point in periods)
-        return cls(ends[0], max(each.estimate for each in found), ends[1], alarm)
+def _joined_interval(periods: Sequence[PeriodResult]) -> Interval | None:
+    """The largest MCDP of some periods, and the ends of all their intervals."""
+    intervals = [point.interval for point in periods if point.interval is not None]
+    if not intervals:
+        return None
+    low, high = min(each.low for each in intervals), max(each.high for each in intervals)
+    return Interval(low, max(each.estimate for each in intervals), high)
 
 
 def time_picture(series: Sequence[PeriodResult], max_mcdp: float | None) -> TimePicture:
-    """The picture of a series; many periods share a place."""
-    gathered = math.ceil(len(series) / _MOST_PLACES)
-    places = [_Place.of(series[start : start + gathered]) for start in range(0, len(series), gathered)]
-    largest = max([max_mcdp or 0.0, *(place.high for place in places if place is not None)])
+    """The picture of a series."""
+    gathered = _gathered(series)
+    places = [series[start : start + gathered] for start in range(0, len(series), gathered)]
+    intervals = list(map(_joined_interval, places))
+    largest = max([max_mcdp or 0.0, *(interval.high for interval in intervals if interval is not None)])
     top = min(1.0, math.ceil(10.0 * largest) / 10.0) or 0.1
     step = (WIDTH - _LEFT - _RIGHT) / max(1, len(places))
 
@@ -301,22 +271,20 @@ def time_picture(series: Sequence[PeriodResult], max_mcdp: float | None) -> Time
     def y(share: float) -> float:
         return round(HEIGHT - _BOTTOM - share / top * (HEIGHT - _TOP - _BOTTOM), 1)
 
-    runs = list(_runs(places))
-    drawn = {number: place for number, place in enumerate(places) if place is not None}
-    lines = ["M" + "L".join(f"{x(i)},{y(drawn[i].estimate)}" for i in run) for run in runs]
-    bands = [
-        "M"
-        + "L".join(
-            [f"{x(i)},{y(drawn[i].low)}" for i in run] + [f"{x(i)},{y(drawn[i].high)}" for i in reversed(run)]
-        )
-        + "Z"
-        for run in runs
-    ]
+    drawn = {number: interval for number, interval in enumerate(intervals) if interval is not None}
+    lines, bands = [], []
+    for run in _runs(list(drawn)):
+        lines.append("M" + "L".join(f"{x(i)},{y(drawn[i].estimate)}" for i in run))
+        lines += ["h3"] if len(run) == 1 else []
+        there = [f"{x(i)},{y(drawn[i].low)}" for i in run]
+        back = [f"{x(i)},{y(drawn[i].high)}" for i in reversed(run)]
+        bands.append("M" + "L".join(there + back) + "Z")
+    alarmed = [i for i, place in enumerate(places) if any(point.alarm is not None for point in place)]
     ends = [(x(0), series[0].period), (x(len(places) - 1), series[-1].period)]
     return TimePicture(
         band="".join(bands),
         line="".join(lines),
-        alarms=[(x(i), y(place.estimate)) for i, place in drawn.items() if place.alarm],
+        alarms=[(x(i), y(drawn[i].estimate if i in drawn else 0.0)) for i in alarmed],
         bound=None if max_mcdp is None else y(max_mcdp),
         x_ticks=ends if len(places) > 1 else ends[:1],
         y_ticks=[(y(top * part / 4), f"{100 * top * part / 4:g}%") for part in range(5)],
@@ -325,11 +293,10 @@ def time_picture(series: Sequence[PeriodResult], max_mcdp: float | None) -> Time
     )
 
 
-def _runs(places: Sequence[_Place | None]) -> list[list[int]]:
-    """The numbers of consecutive places that have a value."""
-    known = [number for number, place in enumerate(places) if place is not None]
-    breaks = [0, *(i for i, (a, b) in enumerate(pairwise(known), start=1) if b != a + 1), len(known)]
-    return [known[begin:end] for begin, end in pairwise(breaks) if begin < end]
+def _runs(numbers: Sequence[int]) -> list[list[int]]:
+    """The runs of consecutive numbers."""
+    breaks = [0, *(i for i, (a, b) in enumerate(pairwise(numbers), start=1) if b != a + 1), len(numbers)]
+    return [list(numbers[begin:end]) for begin, end in pairwise(breaks) if begin < end]
 
 
 def _label(series: Sequence[PeriodResult], max_mcdp: float | None) -> str:
@@ -346,22 +313,16 @@ def _label(series: Sequence[PeriodResult], max_mcdp: float | None) -> str:
 def write_monitor_page(
     path: str | PathLike[str],
     monitor: Monitor,
+    watch: Watch | None = None,
     *,
     title: str | None = None,
-    epsilon: float | None = None,
-    criterion: Criterion | None = None,
-    compare: Compare | None = None,
-    min_group_size: int | None = None,
-    confidence: float | None = None,
-    max_mcdp: float | None = None,
-    alarm_rate: float | None = None,
     force: bool = False,
 ) -> None:
     """Write what a monitor found over time as one page that opens anywhere, offline.
 
-    The page says first whether there is an alarm, how large MCDP is now and since the start. Then come a
-    chart of all periods, in which each can be chosen, and tables. It asks nothing of any network. Needs the
-    extra `report`.
+    The page says first whether there is an alarm, how large MCDP is now and since the start, beside a
+    picture of MCDP over time. Then each period can be chosen, and there are tables. It asks nothing of any
+    network. Needs the extra `report`.
 
     Parameters
     ----------
@@ -369,12 +330,10 @@ def write_monitor_page(
         Where to write it. The file is written whole or not at all.
     monitor : Monitor
         The monitor.
+    watch : Watch, optional
+        What is asked; by default what the monitor keeps, else ``Watch()``.
     title : str, optional
         The page's heading.
-    epsilon, criterion, compare, confidence, max_mcdp, alarm_rate
-        What is asked, as in `Monitor.series`: what is not given is what the monitor keeps.
-    min_group_size : int, default=10
-        The fewest people that each group must have; of other periods nothing is said.
     force : bool
         Overwrite the file if it exists.
 
@@ -389,50 +348,37 @@ def write_monitor_page(
     ...     sex = census.sensitive_features
     ...     batch = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
     ...     _ = monitor.append(batch, at=datetime.datetime(2026, 5, day), batch_id=str(day))
-    >>> lp.report.write_monitor_page(folder / "page.html", monitor, max_mcdp=0.1)
+    >>> lp.report.write_monitor_page(folder / "page.html", monitor, lp.monitoring.Watch(max_mcdp=0.1))
     >>> (folder / "page.html").stat().st_size < 3_000_000
     True
     """
     path = Path(path)
     if path.exists() and not force:
         raise OutputExistsError(path)
-    people: dict[str, Any] = {
-        "epsilon": epsilon,
-        "criterion": criterion,
-        "compare": compare,
-        "min_group_size": min_group_size,
-        "confidence": confidence,
-    }
-    bound = {"max_mcdp": max_mcdp, "alarm_rate": alarm_rate}
-    asked = asked_of(monitor, people | bound, min_group_size=DISCLOSURE_LIMIT)
-    series = monitor.series(**asked)
+    watch = watch or monitor.watched or Watch()
+    series = monitor.series(watch)
     if not series:
         raise ValueError(f"{monitor.location} has no periods")
-    whole = monitor.since_start(**{name: asked[name] for name in people})
-    document = MonitorDocument(
-        monitor, title or f"Local disparity over time: {monitor.name}", series, whole, asked
-    )
+    title = title or f"Local disparity over time: {monitor.name}"
+    document = MonitorDocument(monitor, title, series, monitor.since_start(watch), watch)
     write_new(path, render_monitor_page(document).encode(), force=force)
 
 
 def render_monitor_page(document: MonitorDocument) -> str:
     """The page as text."""
-    newest, whole = document.series[-1], document.whole
+    watch, newest = document.watch, document.series[-1]
+    numbers = {"newest": asdict(newest), "since_start": asdict(document.whole), "asked": asdict(watch)}
     return render_frame(
         "monitor",
         document.data(),
+        has_charts=False,
         title=document.title,
         header_rows=document.header(),
         answers=document.answers(),
         every=document.monitor.every,
-        confidence=document.asked["confidence"],
-        epsilon=document.asked["epsilon"],
-        bound=document.max_mcdp,
-        n_periods=len(document.series),
-        picture=time_picture(document.series, document.max_mcdp),
+        watch=watch,
+        picture=time_picture(document.series, watch.max_mcdp),
         tables=document.tables(),
         notes=document.notes(),
-        numbers=script_json(
-            {"newest": asdict(newest), "since_start": asdict(whole), "asked": document.asked}
-        ),
+        numbers=script_json(numbers),
     )

@@ -95,9 +95,9 @@ def explained(text: str) -> Any:
 # What every page has: one file with its style and its scripts, which alone may run and ask for nothing.
 
 
-def render_frame(name: str, data: dict[str, Any], **values: Any) -> str:
+def render_frame(name: str, data: dict[str, Any], *, has_charts: bool = True, **values: Any) -> str:
     """A page from the template and the script of a name, with the data that its charts are drawn from."""
-    library, script = _library(), _text("shared.js") + _text(f"{name}.js")
+    library, script = _library() if has_charts else "", _text("shared.js") + _text(f"{name}.js")
     html: str = template(f"{name}.html.j2").render(
         style=_text("page.css"),
         library=library,

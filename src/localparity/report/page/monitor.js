@@ -1,113 +1,87 @@
 const last = data.periods.length - 1;
-const times = data.periods.map((period) => Date.parse(`${period}${period.includes("T") ? "" : "T00"}:00Z`));
 const [low, estimate, high, expected] = [data.low, data.estimate, data.high, data.expected].map(unpack);
 const [alarmMcdp, alarmLow] = [data.alarm_mcdp, data.alarm_low].map(unpack);
-const isKnown = (place) => !(place in data.missing);
-const hasAlarm = (place) => data.alarm_periods[place] > 0;
+const isKnown = (index) => !(index in data.missing);
+const hasAlarm = (index) => data.alarm_periods[index] > 0;
 const chosen = () => Number(element("period").value);
-const firstShown = () => Math.max(0, last + 1 - Number(element("shown").value));
 const howMany = (number) => `${number.toLocaleString("en-US")} ${data.every}${number === 1 ? "" : "s"}`;
-const mcdpText = (place) => `${data.approximate[place] ? "about " : ""}${percent(estimate[place])}`;
-const intervalText = (place) => `${percent(low[place])} to ${percent(high[place])}`;
+const mcdpText = (index) => `${data.approximate[index] ? "about " : ""}${percent(estimate[index])}`;
+const intervalText = (index) => `${percent(low[index])} to ${percent(high[index])}`;
 
 /* A period in words */
-function facts(place) {
-  const found = [["Rows", data.rows[place].toLocaleString("en-US")]];
-  if (!isKnown(place)) found.push(["Nothing to compare", data.missing[place]]);
+function facts(index) {
+  const lines = [["Rows", data.rows[index].toLocaleString("en-US")]];
+  if (!isKnown(index)) lines.push(["Nothing to compare", data.missing[index]]);
   else {
-    found.push([`${Number((100 * data.confidence).toPrecision(6))}% interval`, intervalText(place)], ["Expected under parity", percent(expected[place])]);
-    const groups = Object.entries(data.details[place]?.groups ?? {});
-    if (groups.length) found.push(["Groups", groups.map(([name, rows]) => `\u2068${name}\u2069 ${rows.toLocaleString("en-US")}`).join(", ")]);
+    lines.push([`${Number((100 * data.confidence).toPrecision(6))}% interval`, intervalText(index)], ["Expected under parity", percent(expected[index])]);
+    const groups = Object.entries(data.details[index]?.groups ?? {});
+    if (groups.length) lines.push(["Groups", groups.map(([name, rows]) => `\u2068${name}\u2069 ${rows.toLocaleString("en-US")}`).join(", ")]);
   }
-  if (hasAlarm(place)) {
-    const periods = data.alarm_periods[place];
-    const where = periods === 1 ? `this ${data.every}` : `the last ${howMany(periods)}, from ${data.periods[place - periods + 1]}`;
-    found.push(["Alarm", `over ${where}: MCDP ${data.alarm_approximate[place] ? "about " : ""}${percent(alarmMcdp[place])}, at least ${percent(alarmLow[place])}`]);
-  } else if (data.max_mcdp !== null) found.push(["Alarm", "none"]);
-  return found;
+  if (hasAlarm(index)) {
+    const periods = data.alarm_periods[index];
+    const where = periods === 1 ? `this ${data.every}` : `the last ${howMany(periods)}, from ${data.periods[index - periods + 1]}`;
+    lines.push(["Alarm", `over ${where}: MCDP ${data.alarm_approximate[index] ? "about " : ""}${percent(alarmMcdp[index])}, at least ${percent(alarmLow[index])}`]);
+  } else if (data.max_mcdp !== null) lines.push(["Alarm", "none"]);
+  return lines;
 }
 
 function tellPeriod() {
-  const place = chosen(), told = facts(place);
-  const value = isKnown(place) ? mcdpText(place) : "-";
-  element("period-shown").textContent = data.periods[place];
-  element("detail-heading").textContent = data.periods[place];
-  element("mcdp").value = isKnown(place) ? String(estimate[place]) : "";
+  const index = chosen(), lines = facts(index);
+  const value = isKnown(index) ? mcdpText(index) : "-";
+  element("period-shown").textContent = data.periods[index];
+  element("detail-heading").textContent = data.periods[index];
+  element("mcdp").value = isKnown(index) ? String(estimate[index]) : "";
   element("mcdp").textContent = value;
-  element("detail").replaceChildren(...told.flatMap(([name, text]) => [
+  element("detail").replaceChildren(...lines.flatMap(([name, text]) => [
     Object.assign(document.createElement("dt"), { textContent: name }),
     Object.assign(document.createElement("dd"), { textContent: text }),
   ]));
-  element("detail-window").textContent = data.details[place]?.window ?? "";
-  element("chosen").textContent = `Shown: ${data.periods[place]}, MCDP ${value}.`;
-  element("period").setAttribute("aria-valuetext", `${data.periods[place]}: MCDP ${value}${hasAlarm(place) ? ", alarm" : ""}`);
-  put("over_time", { chosen: place < firstShown() ? [] : [{ time: times[place] }] });
+  element("detail-window").textContent = data.details[index]?.window ?? "";
+  element("chosen").textContent = `Shown: ${data.periods[index]}, MCDP ${value}.`;
+  element("period").setAttribute("aria-valuetext", `${data.periods[index]}: MCDP ${value}${hasAlarm(index) ? ", alarm" : ""}`);
+  const x = left + (Math.floor(index / gathered) + 0.5) * step;
+  for (const [name, value] of [["x1", x], ["x2", x], ["visibility", "visible"]]) element("chosen-line").setAttribute(name, value);
 }
 
-/* The chart: a period with nothing to compare leaves a gap, one between two of these is a point */
-function drawPeriods() {
-  const first = firstShown(), periods = [], alone = [], stretches = [];
-  for (let place = first; place <= last; place += 1) {
-    const known = isKnown(place);
-    const row = { time: times[place], mcdp: known ? estimate[place] : null, low: known ? low[place] : null, high: known ? high[place] : null };
-    periods.push(row);
-    const hasNeighbour = (place > first && isKnown(place - 1)) || (place < last && isKnown(place + 1));
-    if (known && !hasNeighbour) alone.push(row);
-    if (!hasAlarm(place)) continue;
-    if (place > first && hasAlarm(place - 1)) stretches.at(-1).end = times[place];
-    else stretches.push({ time: times[place], end: times[place] });
-  }
-  put("over_time", { periods, alone, stretches, bound: data.max_mcdp === null ? [] : [{ mcdp: data.max_mcdp }] }, true);
-  const values = periods.flatMap((row) => (row.mcdp === null ? [] : [row.mcdp]));
-  const range = values.length ? `between ${percent(Math.min(...values))} and ${percent(Math.max(...values))}` : "with nothing to compare";
-  element("over_time").setAttribute("aria-label", `MCDP from ${data.periods[first]} to ${data.periods[last]}, ${range}.`);
+/* The picture: of several periods at a place, the one with the largest MCDP */
+const { left, right, gathered } = data.axis;
+const places = Math.ceil((last + 1) / gathered), step = (right - left) / places;
+function indexAt(event) {
+  const { x } = new DOMPoint(event.clientX, event.clientY).matrixTransform(element("picture").getScreenCTM().inverse());
+  const first = gathered * Math.min(places - 1, Math.max(0, Math.floor((x - left) / step)));
+  let best = first;
+  for (let index = first; index <= Math.min(last, first + gathered - 1); index += 1) if (estimate[index] > estimate[best]) best = index;
+  return best;
 }
 
-const placeAt = (chart, event) => nearest(times, valueAt(chart, event));
-function hoverTime(chart, event) {
-  const place = Math.max(firstShown(), placeAt(chart, event));
-  const value = isKnown(place) ? [`MCDP ${mcdpText(place)}`, intervalText(place)] : ["nothing to compare"];
-  tip(event, [data.periods[place], ...value, ...(hasAlarm(place) ? ["alarm"] : [])]);
+function hoverTime(event) {
+  const index = indexAt(event);
+  const value = isKnown(index) ? [`MCDP ${mcdpText(index)}`, intervalText(index)] : ["nothing to compare"];
+  tip(event, [data.periods[index], ...value, ...(hasAlarm(index) ? ["alarm"] : [])]);
 }
 
 /* Controls */
-function choose(place) {
-  element("period").value = place;
+function choose(index) {
+  element("period").value = index;
   tellPeriod();
 }
 
-function walk(step) {
-  let place = chosen() + step;
-  while (place >= 0 && place <= last && !hasAlarm(place)) place += step;
-  if (place < 0 || place > last) return;
-  if (place < firstShown()) {
-    element("shown").value = String(last + 1);
-    drawPeriods();
-  }
-  choose(place);
+function walk(direction) {
+  let index = chosen() + direction;
+  while (index >= 0 && index <= last && !hasAlarm(index)) index += direction;
+  if (index >= 0 && index <= last) choose(index);
 }
 
-async function drawCharts() {
-  await embed("over_time", data.charts.over_time, hoverTime, () => { element("tip").hidden = true; });
-  element("over_time").addEventListener("click", (event) => choose(placeAt("over_time", event)));
-  drawPeriods();
-  tellPeriod();
-  document.documentElement.dataset.charts = "drawn";
-}
-
-const lengths = [30, 90, 365, 1000].filter((length) => length <= last);
-element("shown").replaceChildren(...[last + 1, ...lengths.reverse()].map((length) => Object.assign(document.createElement("option"), {
-  value: length,
-  textContent: length > last ? `All ${howMany(length)}` : `The newest ${length.toLocaleString("en-US")}`,
-})));
 element("period").max = last;
 element("period").value = last;
 for (const id of ["previous-alarm", "next-alarm"]) element(id).disabled = !data.alarm_periods.some(Boolean);
 element("interactive").hidden = false;
 element("period").addEventListener("input", tellPeriod);
-element("shown").addEventListener("change", () => { drawPeriods(); tellPeriod(); });
 element("previous-alarm").addEventListener("click", () => walk(-1));
 element("next-alarm").addEventListener("click", () => walk(1));
+element("picture").addEventListener("click", (event) => choose(indexAt(event)));
+element("picture").addEventListener("pointermove", hoverTime);
+element("picture").addEventListener("pointerleave", () => { element("tip").hidden = true; });
 tellPeriod();
-drawCharts();
+document.documentElement.dataset.charts = "drawn";
 document.documentElement.dataset.ready = "yes";

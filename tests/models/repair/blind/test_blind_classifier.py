@@ -20,8 +20,9 @@ from sklearn.svm import LinearSVC
 
 import localparity as lp
 from estimator_checks import Supplied, assert_passes
-from localparity.models import GroupBlindClassifier, GroupBlindRepair, TableClassifier
+from localparity.models import GroupBlindClassifier, GroupBlindRepair
 from localparity.models._encoding import SharedTable
+from localparity.models.trees._stock import StockTrees
 
 CENSUS = lp.datasets.make_census(2000, random_state=0)
 TABLE, Y, SEX = CENSUS.data, CENSUS.target, CENSUS.sensitive_features
@@ -37,7 +38,7 @@ def blind(**options: Any) -> GroupBlindClassifier:
 
 def trees(**options: Any) -> GroupBlindClassifier:
     given = {"max_mcdp": 0.15, "cv": 2, "random_state": 0, **options}
-    return GroupBlindClassifier(TableClassifier(**SMALL), TableClassifier(**SMALL), **given)
+    return GroupBlindClassifier(StockTrees(**SMALL), StockTrees(**SMALL), **given)
 
 
 class Blind(Supplied, GroupBlindClassifier):
@@ -60,7 +61,7 @@ def test_it_is_blind_and_within_the_bound() -> None:
     assert is_classifier(model)
     model.fit(X, Y, sensitive_features=SEX)
     assert model.repair_.unrepaired_mcdp_ > 0.2 > 0.1 >= model.mcdp_ == model.repair_.mcdp_
-    assert len(model.ingredients_) == 3
+    assert len(model.pairs_) == 3
     assert "2,000 people fitted on" in model.promise_
     scores = model.predict_proba(X)
     np.testing.assert_allclose(scores.sum(axis=1), 1.0)
@@ -77,7 +78,7 @@ def test_it_is_blind_and_within_the_bound() -> None:
 def test_criteria_by_label_have_a_group_estimator_each(criterion: Any) -> None:
     words = np.where(Y == 1, "yes", "no")
     model = blind(criterion=criterion, output="calibrated").fit(X, words, sensitive_features=SEX)
-    assert len(model.ingredients_[0].group_estimators) == (2 if criterion == "equalized_odds" else 1)
+    assert len(model.pairs_[0].group_estimators) == (2 if criterion == "equalized_odds" else 1)
     assert model.mcdp_ <= 0.1
     assert set(model.predict(X)) <= {"no", "yes"}
     assert abs(model.predict_proba(X)[:, 1].mean() - Y.mean()) < 0.02
@@ -105,7 +106,7 @@ def test_fitted_classifiers_stay_as_they_are() -> None:
     estimator, group_estimator = clone(PLAIN).fit(X[first], Y[first]), clone(PLAIN).fit(X[first], SEX[first])
     model = GroupBlindClassifier(estimator, group_estimator, cv="prefit", max_mcdp=0.12)
     model.fit(X[rest], Y[rest], sensitive_features=SEX[rest])
-    assert model.ingredients_[0].estimator is estimator
+    assert model.pairs_[0].estimator is estimator
     repair = GroupBlindRepair(0.12).fit(
         estimator.predict_proba(X[rest])[:, 1],
         sensitive_features=SEX[rest],
@@ -236,7 +237,7 @@ def test_a_group_absent_from_a_fold() -> None:
 def test_one_pair_predicts_in_place_of_all() -> None:
     several = trees().fit(TABLE, Y, sensitive_features=SEX)
     single = trees(ensemble=False).fit(TABLE, Y, sensitive_features=SEX)
-    assert (len(several.ingredients_), len(single.ingredients_)) == (2, 1)
+    assert (len(several.pairs_), len(single.pairs_)) == (2, 1)
     assert single.mcdp_ == several.mcdp_
     assert np.corrcoef(single.predict_proba(TABLE)[:, 1], several.predict_proba(TABLE)[:, 1])[0, 1] > 0.9
 
@@ -244,8 +245,8 @@ def test_one_pair_predicts_in_place_of_all() -> None:
 def test_models_that_learned_the_same_of_a_table_read_it_once() -> None:
     model = trees().fit(TABLE, Y, sensitive_features=SEX)
     table = SharedTable(TABLE)
-    read = [table.features_for(one.estimator) for one in model.ingredients_]
+    read = [table.features_for(one.estimator) for one in model.pairs_]
     assert all(features is read[0] for features in read)
-    alone = model.ingredients_[-1].estimator.predict_proba(TABLE)
-    np.testing.assert_array_equal(alone, model.ingredients_[-1].estimator.predict_proba(table))
+    alone = model.pairs_[-1].estimator.predict_proba(TABLE)
+    np.testing.assert_array_equal(alone, model.pairs_[-1].estimator.predict_proba(table))
     assert table.of(PLAIN) is TABLE

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks._blind_designs import BlindPeople, census, mixed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import localparity as lp
+from blind_designs import BlindPeople, census, mixed
 from localparity.models import GroupBlindRepair
 
 CRITERIA = ("demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks._blind_designs import BlindDesign, BlindPeople, census, mixed
 
 import oracles
+from blind_designs import BlindDesign, BlindPeople, census, mixed
 from localparity.counts import Comparison
 from localparity.models.repair._dual import RATES, BlindRows, Dual, GroupFeatures
 

@@ -7,8 +7,9 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
+from localparity.datasets._census import census_probabilities
+from localparity.models._frontier import path_aims, score_path
 from localparity.models.repair._dual import BlindRows, Dual, GroupFeatures
-from localparity.models.repair._group_blind import path_aims, score_path
 
 BOTH = (0, 1)
 
@@ -16,7 +17,7 @@ BOTH = (0, 1)
 def census_rows(size: int, seed: int, decimals: int = 12) -> BlindRows:
     """People with their true probabilities, rounded."""
     census = lp.datasets.make_census(size, random_state=seed)
-    chance, groups = lp.datasets.census_probabilities(census.data)
+    chance, groups = census_probabilities(census.data)
     codes = (census.sensitive_features == "Male").astype(np.int64)
     return BlindRows(
         chance.round(decimals), groups.round(decimals)[None], census.target, codes, np.ones(size)

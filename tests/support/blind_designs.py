@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._designs import Floats, Rng
 from localparity.datasets import make_census
+
+Floats = NDArray[np.float64]
+Rng = np.random.Generator
 
 
 class BlindPeople(NamedTuple):

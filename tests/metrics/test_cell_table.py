@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from localparity.counts import _cells as _cell_counts
-from localparity.counts._cells import CellCounts, Grid
+import localparity as lp
 from localparity.counts._rows import KeyedRows
+from localparity.metrics import _exact
+from localparity.metrics._exact import ArrayRows, CellTable, Grid, find_in
+from scale_rows import assert_same_counts
 
 KEYS: list[Any] = [("a", None), ("b", None)]
 
@@ -20,6 +22,10 @@ def rows(scores: NDArray[np.float64], *, weighted: bool = False) -> KeyedRows:
     codes = rng.integers(0, 2, scores.size).astype(np.uint8)
     weights = 2.0 ** rng.integers(-48, 33, scores.size) if weighted else None
     return KeyedRows(scores, codes, KEYS, weights)
+
+
+def table_of(given: KeyedRows, grid: Grid, n_jobs: int = 1) -> CellTable:
+    return ArrayRows(given, grid, (-1e300, 1e300), ends=True, squares=True, n_jobs=n_jobs).table()
 
 
 SCORES = {
@@ -34,8 +40,7 @@ SCORES = {
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_cells_of_a_grid_ascend_and_hold_all_rows(name: str, weighted: bool) -> None:
     given = rows(SCORES[name], weighted=weighted)
-    grid = Grid.over(given.scores, 16)
-    found = CellCounts.of(given, grid)
+    found = table_of(given, Grid.over(given.scores, 16))
     assert found.rows.sum() == given.scores.size
     assert (found.lowest <= found.highest).all()
     assert (found.highest[:-1] < found.lowest[1:]).all()
@@ -49,35 +54,34 @@ def test_edges_hold_the_scores_of_a_cell_and_its_parts(name: str) -> None:
     given = rows(SCORES[name], weighted=True)
     score_range = float(given.scores.min()) - 1.0, float(given.scores.max()) + 1.0
     grid = Grid.over(given.scores, 16)
-    exact = CellCounts.of(given, grid)
-    cut = grid.cut(exact.numbers[1:3], 8)
-    for one, cells in ((exact, grid), (CellCounts.of(given, cut), cut)):
+    exact = table_of(given, grid)
+    opened = (np.arange(exact.numbers.size) == 1) | (np.arange(exact.numbers.size) == 2)
+    inside = find_in(given, grid, exact.numbers[opened], int(exact.rows[opened].sum()), 1)
+    cut = grid.cut(exact.numbers[opened], 8)
+    for one, cells in ((exact, grid), (table_of(inside, cut), cut)):
         lowest, highest = cells.edges(one.numbers, score_range)
         assert (lowest <= one.lowest).all()
         assert (highest >= one.highest).all()
         assert (highest[:-1] <= lowest[1:]).all()
-    opened = np.arange(exact.numbers.size) == 1
-    inside = exact.find(given, grid, opened)
-    assert inside.scores.size == exact.rows[1].sum()
+    assert inside.scores.size == exact.rows[1:3].sum()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_parts_and_given_cells_count_the_same(monkeypatch: pytest.MonkeyPatch, weighted: bool) -> None:
-    monkeypatch.setattr(_cell_counts, "_MANY_ROWS", 0)
+    monkeypatch.setattr(_exact, "_MANY_ROWS", 0)
     given = rows(SCORES["even"], weighted=weighted)
     grid = Grid.over(given.scores, 16)
-    one, several = (CellCounts.of(given, grid, n_jobs=jobs) for jobs in (1, 3))
-    placed = CellCounts.empty(KEYS, grid.cells, weighted=weighted)
+    one, several = (table_of(given, grid, n_jobs=jobs) for jobs in (1, 3))
+    placed = CellTable.empty(KEYS, grid.cells, weighted=weighted)
     cells = (np.floor(given.scores * grid.scale) - grid.first).astype(np.int64)
     placed.add_at(np.minimum(cells, grid.last), given)
     for other in (several, placed.at(one.numbers)):
-        assert other.rows.tolist() == one.rows.tolist()
+        assert other.entries.tolist() == one.entries.tolist()
         assert other.lowest.tolist() == one.lowest.tolist()
         assert other.highest.tolist() == one.highest.tolist()
-        if one.limbs is not None and other.limbs is not None:
-            assert other.limbs.tolist() == one.limbs.tolist()
     opened = np.arange(one.numbers.size) % 2 == 0
-    found = [one.find(given, grid, opened, n_jobs=jobs) for jobs in (1, 3)]
+    inside = int(one.rows[opened].sum())
+    found = [find_in(given, grid, one.numbers[opened], inside, jobs) for jobs in (1, 3)]
     chosen = np.zeros(grid.cells, dtype=bool)
     chosen[one.numbers[opened]] = True
     found.append(given.inside(np.minimum(cells, grid.last), chosen))
@@ -90,10 +94,11 @@ def test_parts_and_given_cells_count_the_same(monkeypatch: pytest.MonkeyPatch, w
 
 def test_scores_are_cells_of_their_own() -> None:
     given = rows(SCORES["even"].round(1), weighted=True)
-    found = CellCounts.of_scores(given)
+    counts = lp.ScoreCounts(given.atoms())
+    found = CellTable.of_scores(KEYS, counts)
     assert found.lowest.tolist() == np.unique(given.scores).tolist()
     assert found.known.all()
-    assert found.to_counts((0.0, 1.0), 1e-15).size == given.scores.size
+    assert_same_counts(found.to_counts((0.0, 1.0), counts.resolution), counts)
 
 
 def test_cells_of_single_floats_are_cut_into_one_part_each() -> None:
@@ -102,7 +107,8 @@ def test_cells_of_single_floats_are_cut_into_one_part_each() -> None:
     assert grid.shift == 0
     cut = grid.cut(np.array([3, 299]), 8)
     assert cut.cells == 2
-    found = CellCounts.of(given, cut)
+    inside = given.take(np.array([3, 299]))
+    found = table_of(inside, cut)
     assert (found.numbers.tolist(), found.rows.sum()) == ([0, 1], 2)
     lowest, _ = cut.edges(found.numbers, (0.0, 1.0))
     assert lowest.tolist() == given.scores[[3, 299]].tolist()
@@ -123,4 +129,4 @@ def test_rows_that_are_not_where_they_were_counted(counted: int, what: str) -> N
     given = rows(SCORES["even"])
     grid = Grid.over(given.scores, 16)
     with pytest.raises(AssertionError, match=what):
-        _cell_counts.find_in(given, grid, np.array([0]), counted, 1)
+        find_in(given, grid, np.array([0]), counted, 1)

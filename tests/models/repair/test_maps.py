@@ -11,16 +11,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import oracles
-from localparity.models.repair._maps import Band, Distribution, ScoreMap
+from localparity.models.repair._maps import Corridor, Distribution, ScoreMap
 from strategies import People, epsilons, people
 
 
-def band_of(drawn: People, weighted: bool) -> Band:
+def corridor_of(drawn: People, weighted: bool) -> Corridor:
     """The package's band of drawn people."""
-    return band_between(drawn.samples(weighted=weighted))
+    return corridor_between(drawn.samples(weighted=weighted))
 
 
-def band_between(samples: Sequence[oracles.Sample]) -> Band:
+def corridor_between(samples: Sequence[oracles.Sample]) -> Corridor:
     """The package's band of samples, from levels that share no code with it."""
     distributions = []
     for sample in samples:
@@ -28,7 +28,7 @@ def band_between(samples: Sequence[oracles.Sample]) -> Band:
         levels = [float(oracles.cdf(sample, s)) for s in scores]
         distributions.append(Distribution(np.array([float(s) for s in scores]), np.array(levels)))
     totals = np.array([float(sum(w for _, w in sample)) for sample in samples])
-    return Band(distributions, totals / totals.sum())
+    return Corridor(distributions, totals / totals.sum())
 
 
 def through(sample: oracles.Sample, score_map: ScoreMap) -> oracles.Sample:
@@ -49,7 +49,7 @@ def largest_atom(sample: oracles.Sample) -> Fraction:
 
 def check_places(samples: Sequence[oracles.Sample], width: Fraction) -> None:
     """Every score is where the slow version has it, and to the last bit where that leaves it alone."""
-    maps = band_between(samples).maps(float(width))
+    maps = corridor_between(samples).maps(float(width))
     for found, places in zip(maps, oracles.repair(samples, width), strict=True):
         np.testing.assert_allclose(found.values, [float(places[s]) for s in sorted(places)], atol=1e-9)
         stay = [place == score for score, place in sorted(places.items())]
@@ -79,7 +79,7 @@ def test_nothing_is_pushed_by_rounding(tenths: list[list[int]], width: Fraction)
 @given(people(n_groups=3, max_size=5), st.fractions(0, 1, max_denominator=40), st.booleans())
 def test_every_distribution_is_clipped_into_the_band(drawn: People, width: Fraction, weighted: bool) -> None:
     samples = drawn.samples(weighted=weighted)
-    maps = band_of(drawn, weighted).maps(float(width))
+    maps = corridor_of(drawn, weighted).maps(float(width))
     slack = Fraction(1, 10**9)
     for sample, score_map in zip(samples, maps, strict=True):
         moved = through(sample, score_map)
@@ -97,7 +97,7 @@ def test_the_gap_is_within_the_width_unless_people_share_scores(drawn: People, d
     least = max(largest_atom(sample) for sample in samples)
     assume(least < 1)
     width = data.draw(st.fractions(least, 1, max_denominator=60))
-    maps = band_of(drawn, weighted=False).maps(float(width))
+    maps = corridor_of(drawn, weighted=False).maps(float(width))
     first, second = (through(sample, found) for sample, found in zip(samples, maps, strict=True))
     assert oracles.mcdp(first, second, Fraction(0)) <= width + Fraction(1, 10**12)
 
@@ -111,7 +111,7 @@ def test_windows_are_broken_and_shorter_stretches_stay(drawn: People, data: st.D
     assume(least < 1 and epsilon < 1)
     width = data.draw(st.fractions(least, 1, max_denominator=60))
     before = oracles.mcdp(*samples, epsilon)
-    maps = band_of(drawn, weighted=False).maps(float(width), float(epsilon) + 1e-12)
+    maps = corridor_of(drawn, weighted=False).maps(float(width), float(epsilon) + 1e-12)
     moved = [through(sample, found) for sample, found in zip(samples, maps, strict=True)]
     assert oracles.mcdp(*moved, epsilon + Fraction(1, 10**9)) <= width + Fraction(1, 10**12)
     if before <= width:
@@ -123,7 +123,7 @@ def test_windows_are_broken_and_shorter_stretches_stay(drawn: People, data: st.D
 def test_at_width_zero_everyone_goes_to_the_barycentre(drawn: People, weighted: bool) -> None:
     samples = drawn.samples(weighted=weighted)
     shares = [{oracles.cdf(sample, s) for s, _ in sample} for sample in samples]
-    for sample, found in zip(samples, band_of(drawn, weighted).maps(0.0), strict=True):
+    for sample, found in zip(samples, corridor_of(drawn, weighted).maps(0.0), strict=True):
         for score in {s for s, _ in sample}:
             level = oracles.cdf(sample, score)
             before = max((u for u in shares[samples.index(sample)] if u < level), default=Fraction(0))
@@ -138,7 +138,7 @@ def test_at_width_zero_everyone_goes_to_the_barycentre(drawn: People, weighted: 
 @settings(max_examples=60)
 @given(people(n_groups=3, max_size=30), st.floats(0, 1), st.booleans())
 def test_order_inside_a_group_stays(drawn: People, width: float, weighted: bool) -> None:
-    for found in band_of(drawn, weighted).maps(width):
+    for found in corridor_of(drawn, weighted).maps(width):
         assert (np.diff(found.values) >= 0.0).all()
         assert ((found.values >= 0.0) & (found.values <= 1.0)).all()
 
@@ -149,7 +149,7 @@ def test_people_with_different_scores_are_not_tied(sizes: tuple[int, int], width
     rng = np.random.default_rng(0)
     groups = [np.sort(rng.beta(2 + i, 4 - i, size)) for i, size in enumerate(sizes)]
     distributions = [Distribution(group, np.arange(1, group.size + 1) / group.size) for group in groups]
-    for found in Band(distributions, np.array(sizes) / sum(sizes)).maps(width):
+    for found in Corridor(distributions, np.array(sizes) / sum(sizes)).maps(width):
         assert (np.diff(found.values) > 0.0).all()
 
 
@@ -158,6 +158,6 @@ def test_scores_where_the_gap_is_small_stay_to_the_last_bit() -> None:
     alike = np.sort(rng.uniform(0.0, 0.4, 500))
     first = Distribution(np.append(alike, np.linspace(0.5, 0.7, 500)), np.arange(1, 1001) / 1000)
     second = Distribution(np.append(alike, np.linspace(0.7, 0.9, 500)), np.arange(1, 1001) / 1000)
-    for found in Band([first, second], np.array([0.5, 0.5])).maps(0.05):
+    for found in Corridor([first, second], np.array([0.5, 0.5])).maps(0.05):
         np.testing.assert_array_equal(found.values[:500], alike)
         assert (found.values[500:] != found.knots[500:]).mean() > 0.8
