@@ -18,7 +18,7 @@ import pytest
 import localparity as lp
 from localparity import _compiled
 from localparity._compiled import Kernel, compiled
-from localparity._validation._kernels import all_inside, low_bytes
+from localparity._validation._rows import all_inside, low_bytes
 from localparity.counts._coarsen import cell_numbers
 from localparity.counts._kernels import sort_with
 from localparity.counts._rows import KeyedRows

@@ -9,7 +9,7 @@ import pytest
 
 from localparity._compiled import MANY
 from localparity._validation import LEAST_WEIGHT, as_scores, as_weights, encode
-from localparity._validation._kernels import all_inside, low_bytes
+from localparity._validation._rows import all_inside, low_bytes
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

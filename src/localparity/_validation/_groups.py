@@ -25,8 +25,7 @@ from localparity._validation._errors import (
     at_row,
     setting,
 )
-from localparity._validation._kernels import low_bytes
-from localparity._validation._rows import as_column, as_frame, as_vector, check_rows
+from localparity._validation._rows import as_column, as_frame, as_vector, check_rows, low_bytes
 
 if TYPE_CHECKING:
     from narwhals import Series

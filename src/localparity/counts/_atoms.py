@@ -204,3 +204,9 @@ def _run_starts(ordered: NDArray[Any]) -> IntArray:
     """Where each distinct value of a sorted array begins."""
     changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     return np.concatenate([np.zeros(min(1, ordered.size), dtype=np.int64), changes])
+
+
+def ordinals(numbers: FloatArray) -> IntArray:
+    """Whole numbers in the order of the floats."""
+    bits = (numbers + 0.0).view(np.int64)
+    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)

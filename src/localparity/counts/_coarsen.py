@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 from localparity._scale import fractions_of
 from localparity._types import FloatArray, IntArray, ScoreRange
 from localparity._validation import InputError, as_count
-from localparity.counts._atoms import Cells
+from localparity.counts._atoms import Cells, ordinals
 from localparity.counts._score_counts import ScoreCounts, snap
 
 LEVEL = 20
@@ -56,12 +56,6 @@ def cell_edges(numbers: IntArray, level: int, score_range: ScoreRange) -> FloatA
         fits = fractions_of(floats(middle), score_range) <= fractions
         under, over = np.where(fits, middle, under), np.where(fits, over, middle - 1)
     return floats(under)
-
-
-def ordinals(numbers: FloatArray) -> IntArray:
-    """Whole numbers in the order of the floats."""
-    bits = (numbers + 0.0).view(np.int64)
-    return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
 
 
 def floats(ordinals: IntArray) -> FloatArray:

@@ -1,11 +1,5 @@
 """Data sets to audit, train and test on."""
 
-from localparity.datasets._census import census_mcdp, make_census
-from localparity.datasets._tables import fetch_adult, fetch_bank
+from localparity._lazy import lazy_names
 
-__all__ = [
-    "census_mcdp",
-    "fetch_adult",
-    "fetch_bank",
-    "make_census",
-]
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

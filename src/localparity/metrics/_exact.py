@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from localparity._scale import range_scale, threshold_reach
 from localparity._types import BoolArray, FloatArray, Group, IntArray, ScoreRange
-from localparity.counts._atoms import Atoms, Cells
-from localparity.counts._coarsen import ordinals
+from localparity.counts._atoms import Atoms, Cells, ordinals
 from localparity.counts._comparison import Comparison, check_sizes
 from localparity.counts._kernels import cell_ends, cell_of, find_rows, most_in_a_cell
 from localparity.counts._rows import Key, KeyedRows, group_codes

@@ -28,8 +28,7 @@ from localparity.counts._score_counts import (
     with_everyone,
 )
 from localparity.metrics._kernels import envelope_of, gap_of_pair, largest_gaps, longest_runs
-from localparity.metrics._profile import A_FEW, McdpProfile, Runs, mcdp_of, runs_of
-from localparity.metrics._window import Window
+from localparity.metrics._profile import A_FEW, McdpProfile, Runs, Window, mcdp_of, runs_of
 from localparity.predictions import Predictions
 
 if TYPE_CHECKING:

@@ -1,7 +1,5 @@
 """The reproduction of the paper: its runs, and the store that tables and figures are made from."""
 
-from localparity.paper._runner import run_missing
-from localparity.paper._runs import Run, grid
-from localparity.paper._store import Store
+from localparity._lazy import lazy_names
 
-__all__ = ["Run", "Store", "grid", "run_missing"]
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

@@ -15,7 +15,7 @@ from localparity.counts import Comparison
 from localparity.counts._rows import places_of, sort_rows
 from localparity.counts._score_counts import checked_data
 from localparity.metrics._gap_curve import GapCurve, gap_curve
-from localparity.metrics._window import Window
+from localparity.metrics._profile import Window
 from localparity.predictions import Predictions, check_predictions
 from localparity.uncertainty._kernels import widest_split
 from localparity.uncertainty._permutation import TestResult, p_value_of, summarise_null

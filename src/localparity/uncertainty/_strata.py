@@ -20,8 +20,7 @@ from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import ScoreCounts, as_counts, checked_data
 from localparity.metrics._gap_curve import GapCurve, curve_between, units_of
-from localparity.metrics._profile import mcdp_of
-from localparity.metrics._window import Window
+from localparity.metrics._profile import Window, mcdp_of
 from localparity.predictions import Predictions
 from localparity.uncertainty._permutation import Dealer, least_p_value, p_value_of
 from localparity.uncertainty._resampling import Draws, repeat

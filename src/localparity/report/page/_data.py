@@ -18,7 +18,7 @@ from localparity.counts._disclosure import all_disclosed, disclosed
 from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of, with_everyone
 from localparity.metrics import GapCurve, Window
 from localparity.metrics._gap_curve import curve_between, gap_curves
-from localparity.metrics._window import sentence_parts
+from localparity.metrics._profile import sentence_parts
 from localparity.report.displays._base import MOST_POINTS, thin_steps
 from localparity.uncertainty._bands import band_radii
 from localparity.uncertainty._resampling import Draws

@@ -1,0 +1,13 @@
+from localparity.auditing._audit import Audit as Audit
+from localparity.auditing._audit import audit as audit
+from localparity.auditing._classes import ClassAudits as ClassAudits
+from localparity.auditing._classes import audit_classes as audit_classes
+from localparity.auditing._findings import Finding as Finding
+from localparity.auditing._findings import GroupSummary as GroupSummary
+from localparity.auditing._findings import LeftOut as LeftOut
+from localparity.auditing._findings import PairSummary as PairSummary
+from localparity.auditing._missing import MissingRows as MissingRows
+from localparity.auditing._paired_models import PairedModels as PairedModels
+from localparity.auditing._provenance import Provenance as Provenance
+from localparity.auditing._provenance import SourceFile as SourceFile
+from localparity.auditing._wording import Verdict as Verdict
