@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from importlib import import_module
+from importlib import import_module, invalidate_caches
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,7 @@ EPSILONS = [0.0, 0.01, 0.1]
 def kernels() -> Iterator[Kernel]:
     """Every loop of the package."""
     for module in pkgutil.walk_packages(lp.__path__, "localparity."):
-        if module.name.endswith("kernels"):
+        if module.name.endswith(("kernels", "_validation._rows")):
             for value in vars(import_module(module.name)).values():
                 if isinstance(value, Kernel) and value.__module__ == module.name:
                     yield value
@@ -65,13 +66,14 @@ def copied(value: Any) -> Any:
 def run_both_ways(monkeypatch: pytest.MonkeyPatch) -> set[Kernel]:
     """Each call is made both ways, and fails where they differ in what they return or write; what was called."""
     monkeypatch.setattr(_exact, "_FEW_ROWS", 0)
+    monkeypatch.setattr(_exact, "_MANY_OPENED", 30)
     monkeypatch.setattr(_pool, "MOST_MEASURED", 0)
     called = set()
 
     def call(kernel: Kernel, *values: Any) -> Any:
         called.add(kernel)
         copies = copied(values)
-        plain, found = kernel.plain(*copies), kernel.dispatcher(*values)
+        plain, found = kernel.plain(*copies), kernel.fast(*values)
         assert same(plain, found), (kernel.__name__, values, plain, found)
         assert same(copies, values), (kernel.__name__, copies, values)
         return found
@@ -227,6 +229,28 @@ def test_loops_compile_where_nothing_can_be_kept_on_disk(monkeypatch: pytest.Mon
     assert kernel.dispatcher(-1) == 1
     # Without the lock in both cases, so that resamples run side by side.
     assert asked == [{"cache": True, "nogil": True, "fastmath": False}, {"nogil": True, "fastmath": False}]
+
+
+@pytest.mark.compiled
+def test_what_another_version_kept_on_disk_is_compiled_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What numba keeps names the types of arguments, and a type may be elsewhere in the next version."""
+    monkeypatch.setattr(Kernel, "_taken", _compiled.PATIENCE)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "loops_here.py").write_text("def first_of(pair):\n    return pair[0]\n")
+    for place in ("types_before", "types_after"):
+        path = tmp_path / f"{place}.py"
+        path.write_text(
+            "from typing import NamedTuple\n\nclass Pair(NamedTuple):\n    one: int\n    two: int\n"
+        )
+        kernel = compiled(import_module("loops_here").first_of)
+        assert kernel(import_module(place).Pair(3, 4)) == 3
+        assert list((tmp_path / "__pycache__").glob("loops_here.first_of*.nbi"))
+        path.unlink()
+        for name in (place, "loops_here"):
+            monkeypatch.delitem(sys.modules, name)
+        invalidate_caches()
 
 
 @pytest.mark.compiled

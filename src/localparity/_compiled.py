@@ -58,12 +58,20 @@ class Kernel:
             finally:
                 Kernel._taken += thread_time() - start
         Kernel._taken = PATIENCE
-        return (self._dispatcher or self.dispatcher)(*values)
+        return self.fast(*values)
 
     def plain(self, *values: Any) -> Any:
         """Run as written; like compiled code it returns Python's numbers and says nothing of overflow."""
         with np.errstate(all="ignore"):
             return _as_python(self._function(*values))
+
+    def fast(self, *values: Any) -> Any:
+        """Run compiled."""
+        try:
+            return (self._dispatcher or self.dispatcher)(*values)
+        except (AttributeError, ImportError):  # another version kept it on disk, with names that are gone
+            self._forget()
+            return self.dispatcher(*values)
 
     @property
     def dispatcher(self) -> Any:
@@ -78,6 +86,17 @@ class Kernel:
                 except RuntimeError:  # neither the package's folder nor the user's can be written to
                     self._dispatcher = njit(**options)(self._function)
             return self._dispatcher
+
+    def _forget(self) -> None:
+        """Drop what is kept on disk; where that is not allowed, do without it."""
+        from numba import njit
+        from numba.core.caching import FunctionCache
+
+        try:
+            cache: Any = FunctionCache
+            cache(self._function).flush()
+        except (OSError, RuntimeError):
+            self._dispatcher = njit(nogil=True, fastmath=self._fastmath)(self._function)
 
     @property
     def _numba_type_(self) -> Any:
