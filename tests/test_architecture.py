@@ -25,7 +25,10 @@ MOST_LINES_OF_A_FUNCTION = 60
 MOST_POSITIONAL_PARAMETERS = 5
 MOST_SINGLE_IMPORTERS = 30
 MOST_FILES_OF_MCDP = 25
-SHARED_FUNCTIONS: dict[str, str] = {}
+SHARED_FUNCTIONS = dict.fromkeys(
+    ("count_places", "count_parts", "collect_rows"),
+    "the torch engine counts by the module for its device: both have the same functions",
+)
 """Public functions of one name in several files, and why; a command has the name of the function that it calls."""
 
 OF_NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}

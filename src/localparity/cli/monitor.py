@@ -159,7 +159,7 @@ def batch_rows(table: Table, columns: ScoreColumns, policy: MissingPolicy) -> Ta
     )
 
 
-def asking(command: Callable[..., None]) -> Callable[..., None]:
+def with_watch(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the fields of `Watch` as options, in the place of its parameter `asked`."""
     options = [
         Parameter(
@@ -204,7 +204,7 @@ def monitor() -> None:
 
 
 @app.command()
-@asking
+@with_watch
 def append(
     *,
     location: LocationArgument,
@@ -304,7 +304,7 @@ def append(
 
 
 @app.command("show")
-@asking
+@with_watch
 def show_series(
     *,
     location: LocationArgument,
@@ -328,7 +328,7 @@ def show_series(
 
 
 @app.command()
-@asking
+@with_watch
 def report(
     *,
     location: LocationArgument,
@@ -357,7 +357,7 @@ def report(
 
 
 @app.command()
-@asking
+@with_watch
 def serve(
     *,
     location: LocationArgument,

@@ -23,12 +23,12 @@ from localparity.engines._torch_cells import (
     DeviceRows,
     UnknownCodeError,
     as_flat_scores,
-    as_groups,
-    as_labels,
-    as_weights,
     code_rows,
     numpy_dtype,
     span_of,
+    tensor_groups,
+    tensor_labels,
+    tensor_weights,
 )
 from localparity.engines.protocol import (
     CellSelection,
@@ -153,9 +153,9 @@ class TorchScores:
         self.score_range = score_range
         scores = as_flat_scores(y_score)
         self.resolution = score_resolution(numpy_dtype(scores), score_range)
-        groups = as_groups(sensitive_features, scores)
-        labels = None if y_true is None else as_labels(y_true, scores)
-        weights = None if sample_weight is None else as_weights(sample_weight, scores)
+        groups = tensor_groups(sensitive_features, scores)
+        labels = None if y_true is None else tensor_labels(y_true, scores)
+        weights = None if sample_weight is None else tensor_weights(sample_weight, scores)
         # Groups of one byte are looked at in a sample; the kernels say where there are others.
         self._counting = counting_of(torch, scores, weights)
         sampled = self._counting is _torch_kernels and labels is None and groups.element_size() == 1

@@ -124,7 +124,7 @@ def _check_rows(values: Tensor, name: str, expected: str, good: Callable[[Tensor
             raise InputError(reason, argument=name, row=start + row)
 
 
-def as_groups(sensitive_features: Tensor, scores: Tensor) -> Tensor:
+def tensor_groups(sensitive_features: Tensor, scores: Tensor) -> Tensor:
     """The group of each score, as integers or booleans."""
     if sensitive_features.is_floating_point() or sensitive_features.is_complex():
         reason = f"must be integers or booleans, got {sensitive_features.dtype}"
@@ -132,7 +132,7 @@ def as_groups(sensitive_features: Tensor, scores: Tensor) -> Tensor:
     return as_flat(sensitive_features, "sensitive_features", scores)
 
 
-def as_labels(y_true: Tensor, scores: Tensor) -> Tensor:
+def tensor_labels(y_true: Tensor, scores: Tensor) -> Tensor:
     """Whether the label of each score, 0 or 1, is 1."""
     flat = as_flat(y_true, "y_true", scores)
     if str(flat.dtype) == "torch.bool":
@@ -141,7 +141,7 @@ def as_labels(y_true: Tensor, scores: Tensor) -> Tensor:
     return flat == 1
 
 
-def as_weights(sample_weight: Tensor, scores: Tensor) -> Tensor:
+def tensor_weights(sample_weight: Tensor, scores: Tensor) -> Tensor:
     """The weight of each score."""
     weights = as_flat(sample_weight, "sample_weight", scores)
 

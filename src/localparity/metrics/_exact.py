@@ -105,14 +105,42 @@ class CellTable:
 
     @classmethod
     def empty(cls, keys: list[Key], cells: int, *, weighted: bool) -> CellTable:
-        """Cells without rows, in which the rows of a source are counted, batch by batch."""
+        """Cells without rows, in which the rows of a source are counted, batch by batch.
+
+        Parameters
+        ----------
+        keys : list of tuple
+            The groups and labels.
+        cells : int
+            How many cells there are.
+        weighted : bool
+            Whether rows have weights.
+
+        Returns
+        -------
+        CellTable
+            The cells, numbered from 0.
+        """
         entries = np.zeros((cells, len(keys), 1 + 2 * LIMBS if weighted else 1), dtype=np.int64)
         lowest, highest = _no_ends(cells)
         return cls(keys, np.arange(cells), lowest, highest, entries)
 
     @classmethod
     def of_scores(cls, keys: list[Key], counts: ScoreCounts) -> CellTable:
-        """Counts as a table in which every score is a cell."""
+        """Counts as a table in which every score is a cell.
+
+        Parameters
+        ----------
+        keys : list of tuple
+            The groups and labels, all of the counts' among them.
+        counts : ScoreCounts
+            Rows counted by score.
+
+        Returns
+        -------
+        CellTable
+            The same rows.
+        """
         weighted = any(atoms.units is not None for atoms in counts.atoms.values())
         scores = np.unique(np.concatenate([np.empty(0), *(each.scores for each in counts.atoms.values())]))
         table = cls.empty(keys, scores.size, weighted=weighted)
@@ -139,32 +167,89 @@ class CellTable:
         return np.asarray(self.lowest == self.highest)
 
     def add_at(self, cells: NDArray[Any], rows: KeyedRows) -> None:
-        """Add rows, given the cell of each."""
+        """Add rows, given the cell of each.
+
+        Parameters
+        ----------
+        cells : ndarray of int
+            The place in the table of each row's cell.
+        rows : KeyedRows
+            Scores with their keys and weights.
+        """
         ends = np.stack([self.lowest, self.highest])
         count_at(cells, *rows.arrays, self.entries, ends)
         self.lowest[:], self.highest[:] = ends
 
     def merge(self, other: CellTable) -> None:
-        """Add the rows of another table of the same cells."""
+        """Add the rows of another table of the same cells.
+
+        Parameters
+        ----------
+        other : CellTable
+            The other table.
+        """
         np.add(self.entries, other.entries, out=self.entries)
         np.minimum(self.lowest, other.lowest, out=self.lowest)
         np.maximum(self.highest, other.highest, out=self.highest)
 
     def at(self, cells: IntArray | BoolArray) -> CellTable:
-        """Some of the cells."""
+        """Some of the cells.
+
+        Parameters
+        ----------
+        cells : ndarray of int or bool
+            Which ones, as an index of arrays.
+
+        Returns
+        -------
+        CellTable
+            These cells alone.
+        """
         ends = self.lowest[cells], self.highest[cells]
         return CellTable(self.keys, self.numbers[cells], *ends, self.entries[cells])
 
     def occupied(self) -> CellTable:
-        """The cells that have rows."""
+        """The cells that have rows.
+
+        Returns
+        -------
+        CellTable
+            These cells alone.
+        """
         return self.at(np.flatnonzero(self.rows.any(axis=1)))
 
     def with_finer(self, opened: BoolArray, finer: CellTable) -> CellTable:
-        """The table with some cells replaced by finer ones of the same rows."""
+        """The table with some cells replaced by finer ones of the same rows.
+
+        Parameters
+        ----------
+        opened : ndarray of bool
+            Which cells to replace.
+        finer : CellTable
+            The cells that take their place.
+
+        Returns
+        -------
+        CellTable
+            All cells, in ascending order.
+        """
         return CellTable(self.keys, *with_finer(self.steps, opened, finer.steps))
 
     def to_counts(self, score_range: ScoreRange, resolution: float) -> ScoreCounts:
-        """The same rows by group and label, those of a cell at its highest score."""
+        """The same rows by group and label, those of a cell at its highest score.
+
+        Parameters
+        ----------
+        score_range : tuple of float
+            The range of the scores.
+        resolution : float
+            Fractions of the range that differ by less count as equal.
+
+        Returns
+        -------
+        ScoreCounts
+            Counts that know which scores are only known to lie in a cell.
+        """
         atoms = {key: self._atoms(place) for place, key in enumerate(self.keys)}
         cells, several = None, ~self.known
         if several.any():

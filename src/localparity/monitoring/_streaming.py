@@ -23,10 +23,10 @@ from localparity.engines._torch_cells import (
     CellPlaces,
     DeviceRows,
     as_flat_scores,
-    as_groups,
-    as_labels,
     check_range,
     numpy_dtype,
+    tensor_groups,
+    tensor_labels,
 )
 from localparity.metrics import Interval, mcdp_bounds
 
@@ -272,7 +272,7 @@ class LocalDisparity(Metric):
 
     def _coded(self, scores: Tensor, sensitive_features: Tensor, y_true: Tensor | None) -> Tensor:
         """The group, and the label where there is one, of each row as one integer."""
-        groups = as_groups(sensitive_features, scores)
+        groups = tensor_groups(sensitive_features, scores)
         if groups.dtype == torch.bool:
             groups = groups.view(torch.uint8)
         low, high = (int(end) for end in groups.aminmax())
@@ -283,7 +283,7 @@ class LocalDisparity(Metric):
         codes = groups.int()
         if y_true is None or self._n_labels == 1:
             return codes
-        return 2 * codes + as_labels(y_true, scores)
+        return 2 * codes + tensor_labels(y_true, scores)
 
 
 def _joined(parts: list[Tensor] | Tensor) -> Tensor:
