@@ -16,7 +16,7 @@ from localparity.auditing._wording import bound_result
 from localparity.cli._app import app
 from localparity.integrations.pytest import assert_mcdp
 from localparity.metrics._within import within_bound
-from localparity.models.repair._base import check_reached
+from localparity.models.repair._score_repair import check_attained
 from localparity.monitoring._watch import quiet_sentence
 
 SOURCE = Path(lp.__file__).parent
@@ -83,9 +83,9 @@ def test_monitors_and_models_agree() -> None:
     counts = lp.ScoreCounts.from_predictions(
         lp.Predictions.from_arrays(None, SCORES, sensitive_features=GROUPS)
     )
-    check_reached(repair, counts, 8 / 10 - 5 / 10)
+    check_attained(repair, counts, 8 / 10 - 5 / 10)
     with pytest.raises(ValueError, match=r"max_mcdp=0.3 is out of reach"):
-        check_reached(repair, counts, 0.3 + 1e-12)
+        check_attained(repair, counts, 0.3 + 1e-12)
 
 
 def test_the_fewest_wrong_groups_keep_a_bound_that_is_met_exactly() -> None:

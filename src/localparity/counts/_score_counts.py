@@ -16,6 +16,7 @@ from localparity._validation import (
     NO_BLANKS,
     Blanks,
     InputError,
+    InputWarning,
     as_whole_counts,
     check_indexes,
     lacks_group,
@@ -454,7 +455,7 @@ def copies_sentence(copies: int) -> str:
 def warn_of_copies(copies: int, advice: str, *, stacklevel: int) -> None:
     """Warn where there are several copies of nearly every row."""
     if copies > 1:
-        warnings.warn(f"{copies_sentence(copies)}; {advice}", UserWarning, stacklevel=stacklevel + 1)
+        warnings.warn(InputWarning(f"{copies_sentence(copies)}; {advice}"), stacklevel=stacklevel + 1)
 
 
 def without_copies(counts: ScoreCounts, copies: int) -> ScoreCounts:
