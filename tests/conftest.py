@@ -157,7 +157,7 @@ HOSTS = {
 """What takes long to start, and the files of tests that share it: they run in one process, as do the tests of a file."""
 
 LONGEST = """
-chromium Spark PostgreSQL tests/test_limits.py tests/docs/test_pages.py tests/engines/test_torch_mcdp.py
+chromium Spark PostgreSQL tests/test_limits.py tests/docs/test_pages.py
 tests/models/networks/test_distributed.py tests/models/repair/test_score_repair.py tests/test_criteria.py
 tests/fuzz/test_tables.py tests/cli/test_few_people.py tests/integrations/test_mlflow.py tests/uncertainty/test_upper.py
 tests/integrations/test_pytest.py tests/monitoring/test_alarms.py tests/cli/test_names_from_data.py
