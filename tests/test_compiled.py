@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -227,6 +228,35 @@ def test_loops_compile_where_nothing_can_be_kept_on_disk(monkeypatch: pytest.Mon
     assert kernel.dispatcher(-1) == 1
     # Without the lock in both cases, so that resamples run side by side.
     assert asked == [{"cache": True, "nogil": True, "fastmath": False}, {"nogil": True, "fastmath": False}]
+
+
+@pytest.mark.compiled
+def test_what_another_version_kept_on_disk_is_made_again(tmp_path: Path) -> None:
+    """A class of its arguments has moved to another module since; numba alone would fail to import it."""
+    program = """
+import numpy as np
+from loops import total
+from {module} import Pair
+print(total.dispatcher(Pair(np.ones(2), np.ones(3))), dict(total.dispatcher.stats.cache_hits))
+"""
+    (tmp_path / "loops.py").write_text(
+        "from localparity._compiled import compiled\n\n\n@compiled\ndef total(pair):\n"
+        "    return pair.first.sum() + pair.second.sum()\n"
+    )
+
+    def run(module: str) -> str:
+        command = [sys.executable, "-c", program.format(module=module)]
+        done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    old = tmp_path / "old.py"
+    old.write_text("from collections import namedtuple\n\nPair = namedtuple('Pair', 'first second')\n")
+    assert run("old") == "5.0 {}\n"
+    assert run("old").startswith("5.0 {(Pair(")
+    old.rename(tmp_path / "new.py")
+    assert run("new") == "5.0 {}\n"
+    assert run("new").startswith("5.0 {(Pair(")
 
 
 @pytest.mark.compiled

@@ -74,7 +74,7 @@ class Kernel:
 
                 options = {"nogil": True, "fastmath": self._fastmath}
                 try:
-                    self._dispatcher = njit(cache=True, **options)(self._function)
+                    self._dispatcher = _forget_other_versions(njit(cache=True, **options)(self._function))
                 except RuntimeError:  # neither the package's folder nor the user's can be written to
                     self._dispatcher = njit(**options)(self._function)
             return self._dispatcher
@@ -97,6 +97,20 @@ class Kernel:
     def __reduce__(self) -> str:
         """A process that is handed a kernel imports it."""
         return self._function.__qualname__
+
+
+def _forget_other_versions(dispatcher: Any) -> Any:
+    """Empty what is kept on disk where it names a class that this version of the package has elsewhere.
+
+    Numba reads the names before it sees that the file is of another version, and would stop there.
+    """
+    cache = getattr(dispatcher, "_cache", None)  # None where NUMBA_DISABLE_JIT is set
+    if cache is not None:
+        try:
+            cache._cache_file._load_index()
+        except (ImportError, AttributeError):
+            cache.flush()
+    return dispatcher
 
 
 def plain_seconds() -> float:
