@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from importlib import import_module, invalidate_caches
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -232,25 +232,32 @@ def test_loops_compile_where_nothing_can_be_kept_on_disk(monkeypatch: pytest.Mon
 
 
 @pytest.mark.compiled
-def test_what_another_version_kept_on_disk_is_compiled_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What numba keeps names the types of arguments, and a type may be elsewhere in the next version."""
-    monkeypatch.setattr(Kernel, "_taken", _compiled.PATIENCE)
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "loops_here.py").write_text("def first_of(pair):\n    return pair[0]\n")
-    for place in ("types_before", "types_after"):
-        path = tmp_path / f"{place}.py"
-        path.write_text(
-            "from typing import NamedTuple\n\nclass Pair(NamedTuple):\n    one: int\n    two: int\n"
-        )
-        kernel = compiled(import_module("loops_here").first_of)
-        assert kernel(import_module(place).Pair(3, 4)) == 3
-        assert list((tmp_path / "__pycache__").glob("loops_here.first_of*.nbi"))
-        path.unlink()
-        for name in (place, "loops_here"):
-            monkeypatch.delitem(sys.modules, name)
-        invalidate_caches()
+def test_what_another_version_kept_on_disk_is_made_again(tmp_path: Path) -> None:
+    """A class of its arguments has moved to another module since; numba alone would fail to import it."""
+    program = """
+import numpy as np
+from loops import total
+from {module} import Pair
+print(total.fast(Pair(np.ones(2), np.ones(3))), dict(total.dispatcher.stats.cache_hits))
+"""
+    (tmp_path / "loops.py").write_text(
+        "from localparity._compiled import compiled\n\n\n@compiled\ndef total(pair):\n"
+        "    return pair.first.sum() + pair.second.sum()\n"
+    )
+
+    def run(module: str) -> str:
+        command = [sys.executable, "-c", program.format(module=module)]
+        done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    old = tmp_path / "old.py"
+    old.write_text("from collections import namedtuple\n\nPair = namedtuple('Pair', 'first second')\n")
+    assert run("old") == "5.0 {}\n"
+    assert run("old").startswith("5.0 {(Pair(")
+    old.rename(tmp_path / "new.py")
+    assert run("new") == "5.0 {}\n"
+    assert run("new").startswith("5.0 {(Pair(")
 
 
 @pytest.mark.compiled

@@ -151,7 +151,8 @@ def test_what_is_written_is_as_the_schema_says(weighted: bool) -> None:
     found = lp.audit(rows, n_resamples=20, random_state=0)
     scoring = {
         "m": lp.scoring_rates(
-            lp.Predictions.from_arrays(None, scores, sensitive_features={"group": groups}, missing_values=())
+            lp.Predictions.from_arrays(None, scores, sensitive_features=groups, missing_values=()),
+            columns=["group"],
         )
     }
     document = Document(audits={"m": found}, min_ratio=0.8, scoring=scoring)
