@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 import localparity as lp
 from localparity._io._files import seal_json
 from localparity.models import RepairedClassifier, ScoreRepair
-from localparity.models._card import _text
+from localparity.models._card import _one_line
 from localparity.models._rows import describe_rows
 from localparity.results import Measured, ModelCard
 
@@ -157,7 +157,7 @@ def test_the_checksum_of_the_rows_is_that_of_their_values() -> None:
 
 
 def test_no_text_of_a_card_is_markup() -> None:
-    assert _text("<b>|a*b*`c`\n[d](e)_f_") == r"\<b\>\|a\*b\*\`c\` \[d\](e)\_f\_"
+    assert _one_line("<b>|a*b*`c`\n[d](e)_f_") == r"\<b\>\|a\*b\*\`c\` \[d\](e)\_f\_"
 
 
 def test_a_card_without_an_audit_asks_for_one() -> None:
