@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.paper._data import paper_preprocessor, paper_split
+from localparity.models._encoding import TableEncoder
+from localparity.paper._data import paper_split
 
 
 def test_adult(data_folder: Path) -> None:
@@ -42,7 +43,7 @@ def test_the_preprocessing_has_the_papers_columns_and_the_split_the_references_r
 ) -> None:
     bunch = getattr(lp.datasets, f"fetch_{name}")()
     split = paper_split(bunch.target, random_state=0)
-    encoder = paper_preprocessor().fit(bunch.data.iloc[split.train])
+    encoder = TableEncoder().fit(bunch.data.iloc[split.train])
     encoded = encoder.transform(bunch.data.iloc[split.train])
     assert encoded.shape[1] == columns
     numbers = [place for place, known in enumerate(encoder.get_feature_names_out()) if "=" not in known]
