@@ -36,7 +36,7 @@ def draw(path: Path) -> None:
     from sklearn.pipeline import make_pipeline
 
     adult = lp.datasets.fetch_adult()
-    parts = paper_split(adult.target, random_state=0)
+    parts = paper_split(adult.target, seed=0)
     model = make_pipeline(TableEncoder(), LogisticRegression(max_iter=1000))
     model.fit(adult.data.iloc[parts.train], adult.target[parts.train])
     mpl.use("Agg")

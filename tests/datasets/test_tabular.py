@@ -42,7 +42,7 @@ def test_the_preprocessing_has_the_papers_columns_and_the_split_the_references_r
     data_folder: Path, reference_folder: Path, name: str, columns: int
 ) -> None:
     bunch = getattr(lp.datasets, f"fetch_{name}")()
-    split = paper_split(bunch.target, random_state=0)
+    split = paper_split(bunch.target, seed=0)
     encoder = TableEncoder().fit(bunch.data.iloc[split.train])
     encoded = encoder.transform(bunch.data.iloc[split.train])
     assert encoded.shape[1] == columns
@@ -66,7 +66,7 @@ def test_plain_columns_and_x_y(data_folder: Path) -> None:
 
 def test_parts_do_not_overlap_and_have_all_rows() -> None:
     y = np.arange(1000) % 4 == 0
-    split = paper_split(y, random_state=3)
+    split = paper_split(y, seed=3)
     assert sorted(np.concatenate(split)) == list(range(1000))
     assert [len(part) for part in split] == [400, 300, 300]
     assert [y[part].sum() for part in split] == [100, 75, 75]

@@ -17,11 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._files import reading
-from localparity._types import ArrayLike, IntArray, Seed
+from localparity._types import ArrayLike, IntArray
 from localparity._validation import (
     InputError,
-    as_probability,
-    as_rng,
     as_vector,
     require,
     unknown_name,
@@ -40,23 +38,21 @@ class Split(NamedTuple):
     test: IntArray
 
 
-def paper_split(y: ArrayLike, random_state: Seed = 0, *, train: float = 0.4) -> Split:
+def paper_split(y: ArrayLike, seed: int = 0, *, train: float = 0.4) -> Split:
     """Split rows as the paper splits a table: 40% to train on, 30% for validation, 30% for the test.
 
     Both cuts are stratified on `y`. `train` is the share to train on, 0.8 for images; the rest is halved.
 
     Examples
     --------
-    >>> parts = paper_split([0, 1] * 50, random_state=0)
+    >>> parts = paper_split([0, 1] * 50, seed=0)
     >>> len(parts.train), len(parts.validation), len(parts.test)
     (40, 30, 30)
     """
     from sklearn.model_selection import train_test_split
 
     labels = as_vector(y, "y")
-    rest_share = round(1.0 - as_probability(train, "train"), 12)
-    rng = as_rng(random_state)
-    seed = random_state if isinstance(random_state, int) else int(rng.integers(2**31))
+    rest_share = round(1.0 - train, 12)
     rows = np.arange(labels.size)
     training, rest = train_test_split(rows, test_size=rest_share, stratify=labels, random_state=seed)
     test, validation = train_test_split(rest, test_size=0.5, stratify=labels[rest], random_state=seed)
@@ -77,10 +73,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set of the experiments: its title, "table" or "image", and the share of rows to train on.
-
-    The rest is halved into test and validation part.
-    """
+    """A data set: its title, "table" or "image", how it is read, and the share of rows to train on."""
 
     title: str
     kind: str
@@ -92,12 +85,9 @@ class DataSet:
         return paper_split(labels, seed, train=self.train)
 
 
-def _table(fetch: Callable[[], Any]) -> Callable[[], Samples]:
-    def load() -> Samples:
-        bunch = fetch()
-        return Samples(bunch.data, bunch.target, bunch.sensitive_features)
-
-    return load
+def _table(fetch: Callable[[], Any]) -> Samples:
+    bunch = fetch()
+    return Samples(bunch.data, bunch.target, bunch.sensitive_features)
 
 
 def _utkface() -> Samples:
@@ -136,8 +126,8 @@ def _find(title: str, paths: tuple[str, ...], what: str) -> Path:
 
 
 DATA_SETS: dict[str, DataSet] = {
-    "adult": DataSet("Adult", "table", _table(fetch_adult), 0.4),
-    "bank": DataSet("Bank", "table", _table(fetch_bank), 0.4),
+    "adult": DataSet("Adult", "table", partial(_table, fetch_adult), 0.4),
+    "bank": DataSet("Bank", "table", partial(_table, fetch_bank), 0.4),
     "celeba-a": DataSet("CelebA-A", "image", partial(_celeba, "Attractive"), 0.8),
     "celeba-w": DataSet("CelebA-W", "image", partial(_celeba, "Wavy_Hair"), 0.8),
     "utkface": DataSet("UTKFace", "image", _utkface, 0.8),

@@ -17,8 +17,9 @@ from localparity._types import FloatArray
 from localparity._validation import require
 from localparity.metrics import abcc, delta_dp, gap_curve, mcdp, mcdp_profile
 from localparity.paper._data import DATA_SETS
-from localparity.paper._runs import TITLES, Run
+from localparity.paper._runs import TITLES
 from localparity.paper._selection import (
+    Item,
     MethodRuns,
     by_data_set,
     by_grid,
@@ -223,11 +224,14 @@ def draw_profiles(
     drawn = [selection for selection in selections if selection.chosen]
     looks = looks_of(selection.method for selection in drawn)
     for selection, look in zip(drawn, looks, strict=True):
-        profiles = np.array([_profile(store, record.run) for record in selection.chosen.values()])
-        mean = profiles.mean(axis=0)
+        profiles = []
+        for record in selection.chosen.values():
+            part = store.scores(record.run)
+            profiles.append(mcdp_profile(None, part.score, sensitive_features=part.group)(PROFILE_EPSILONS))
+        mean = np.mean(profiles, axis=0)
         ax.plot(PROFILE_EPSILONS, mean, label=selection.variant, markevery=(5, 10), **look)
         if len(profiles) > 1:
-            spread = profiles.std(axis=0, ddof=1)
+            spread = np.std(profiles, axis=0, ddof=1)
             area = {"color": look["color"], "alpha": 0.12, "lw": 0}
             ax.fill_between(PROFILE_EPSILONS, mean - spread, mean + spread, **area)
     if floor is not None:
@@ -239,12 +243,6 @@ def draw_profiles(
     ax.set_ylabel("MCDP(epsilon)")
     show_percent(ax.yaxis)
     finish(ax, title)
-
-
-def _profile(store: Store, run: Run) -> FloatArray:
-    part = store.scores(run)
-    values: FloatArray = mcdp_profile(None, part.score, sensitive_features=part.group)(PROFILE_EPSILONS)
-    return values
 
 
 # Average precision against a disparity, for every method and strength (Figures 3 and 6, appendix).
@@ -437,13 +435,11 @@ class _Drawing:
         """Figure 3 and those of the appendix."""
         datasets = [dataset for dataset, of in self.grids if of == preset]
         for name, metric in (("figure-3", "mcdp_0"), ("ap-delta-dp", "delta_dp"), ("ap-abcc", "abcc")):
-            self._row(f"{name}-{preset}", datasets, partial(self._trade_off, preset, metric))
+            pairs = [(dataset, metric) for dataset in datasets]
+            self._row(f"{name}-{preset}", pairs, partial(self._trade_off, preset))
         for dataset in datasets:
-            self._row(
-                f"ap-mcdp-epsilon-{dataset}-{preset}",
-                ("mcdp_0_01", "mcdp_0_05", "mcdp_0_1"),
-                lambda ax, metric, dataset=dataset: self._trade_off(preset, metric, ax, dataset),
-            )
+            pairs = [(dataset, metric) for metric in ("mcdp_0_01", "mcdp_0_05", "mcdp_0_1")]
+            self._row(f"ap-mcdp-epsilon-{dataset}-{preset}", pairs, partial(self._trade_off, preset))
 
     def profiles(self, chosen: dict[str, list[MethodRuns]], preset: str) -> None:
         """Figure 4: MCDP over epsilon."""
@@ -484,7 +480,7 @@ class _Drawing:
 
             self._row(f"figure-7-{dataset}-{preset}", parts, draw)
 
-    def _row(self, name: str, items: Collection[str], draw: Callable[[Any, str], None]) -> None:
+    def _row(self, name: str, items: Collection[Item], draw: Callable[[Any, Item], None]) -> None:
         """Save a row of panels, one for each item, with one legend below them."""
         figure, (axes,) = panels(len(items))
         for ax, item in zip(axes, items, strict=True):
@@ -492,8 +488,9 @@ class _Drawing:
         legend_below(figure, axes)
         self.written += save(figure, self.out, name)
 
-    def _trade_off(self, preset: str, metric: str, ax: Any, dataset: str) -> None:
-        epsilon = _EPSILON_OF.get(metric)
+    def _trade_off(self, preset: str, ax: Any, pair: tuple[str, str]) -> None:
+        """A data set's trade-off between average precision and a metric."""
+        (dataset, metric), epsilon = pair, _EPSILON_OF.get(pair[1])
         floor = None if epsilon is None else self._floor(dataset, preset, epsilon)
         draw_published(ax, dataset, metric)
         title = DATA_SETS[dataset].title
