@@ -1,4 +1,3 @@
-from localparity.auditing import ClassAudits as ClassAudits
 from localparity.auditing import Finding as Finding
 from localparity.auditing import GroupSummary as GroupSummary
 from localparity.auditing import LeftOut as LeftOut
