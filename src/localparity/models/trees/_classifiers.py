@@ -145,7 +145,6 @@ _STRENGTH = 0.2
 class BoostedClassifier(BoundedClassifier):
     """The parameters of boosted trees; see `LocalParityXGBClassifier`."""
 
-    _model_type: ClassVar[type[TreeModel]]
     _backend_type: ClassVar[type[TreeBackend]]
     model_: TreeModel
     _unsaved: ClassVar[dict[str, Any]] = {"verbose": False}
@@ -204,6 +203,3 @@ class BoostedClassifier(BoundedClassifier):
 
     def _default_strength(self) -> float:
         return _STRENGTH
-
-    def _make_backend(self, rows: TrainingRows, validation: TrainingRows | None, seed: int) -> TreeBackend:
-        return self._backend_type(self, rows, validation, seed)

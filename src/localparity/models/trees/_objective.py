@@ -58,7 +58,8 @@ class GroupCells(NamedTuple):
             check_sizes(comparison, grouping.names, sizes.tolist(), label)
             codes[among] = groups[among] + first
             pairs += combinations(range(first, first + n_groups), 2)
-        return cls(codes, pairs, np.bincount(codes, weights=weights, minlength=compared + 1))
+        totals = np.bincount(codes, weights=weights, minlength=compared + 1)
+        return cls(codes, pairs, totals.astype(np.float64))
 
 
 SEARCHES = ("exact", "soft")
