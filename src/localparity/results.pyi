@@ -1,5 +1,4 @@
 from localparity.auditing import Answer as Answer
-from localparity.auditing import ClassAudits as ClassAudits
 from localparity.auditing import Finding as Finding
 from localparity.auditing import GroupShare as GroupShare
 from localparity.auditing import GroupSummary as GroupSummary

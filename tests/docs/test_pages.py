@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -26,12 +24,8 @@ SLOW = (
     "how_to/how_many_people.rst",
     "how_to/spark.rst",
     "how_to/train_and_predict.rst",
-    "integrations/dask.rst",
-    "integrations/transformers.rst",
     "start/tutorial.rst",
 )
-APART = ("integrations/transformers.rst",)
-"""Transformers takes the folder of tests named `datasets` for the package of that name."""
 
 
 def put_mortgages(path: Path) -> None:
@@ -57,18 +51,5 @@ def test_the_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     if "hmda_test.csv" in text:
         put_mortgages(tmp_path / "hmda_test.csv")
     monkeypatch.chdir(tmp_path)
-    if str(page.relative_to(DOCS)) in APART:
-        run_apart(page)
-        return
     ran = run_page(page, tmp_path)
     assert ran or (">>>" not in text and "code-block:: console" not in text)
-
-
-def run_apart(page: Path) -> None:
-    """Run a page's examples, all of which are Python, in a process of their own."""
-    words = ["-W", "error", "-m", "doctest", "-o", "NORMALIZE_WHITESPACE", "-o", "ELLIPSIS", str(page)]
-    environment = os.environ | {"HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
