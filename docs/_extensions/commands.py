@@ -1,4 +1,4 @@
-"""A page for each command under reference/generated/commands, with its arguments and options as in ``--help``."""
+"""A page for each command, reference/generated/commands/NAME, with its options as in ``--help``."""
 
 from __future__ import annotations
 
