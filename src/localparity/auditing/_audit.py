@@ -34,6 +34,7 @@ from localparity._validation import (
     require,
     setting,
 )
+from localparity.auditing._answer import Answer, answer_of
 from localparity.auditing._document import Document, DocumentKeywords, pair_records, plain_audit
 from localparity.auditing._evidence import Evidence
 from localparity.auditing._files import AuditColumns, Engine, Scorer, read_people, score_people
@@ -245,6 +246,11 @@ class Audit:
         """
         who = (finding.window.groups, finding.window.label)
         return next(pair for pair in self.pairs if (pair.groups, pair.label) == who)
+
+    @cached_property
+    def answer(self) -> Answer:
+        """What was found, how sure that is and what can be done, in sentences and in numbers."""
+        return answer_of(self)
 
     @cached_property
     def verdict(self) -> Verdict:
