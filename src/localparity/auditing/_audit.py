@@ -53,7 +53,7 @@ from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.metrics._within import within_bound
 from localparity.uncertainty import ImpactRatioCurve, WithinStrata
 from localparity.uncertainty._bands import as_interval_method
-from localparity.uncertainty._impact import curve_of_counts
+from localparity.uncertainty._impact import impact_ratio_curve
 from localparity.uncertainty._resampling import least_resamples
 
 DecideBy = Literal["estimate", "upper", "lower"]
@@ -327,11 +327,12 @@ class Audit:
         -------
         ImpactRatioCurve
         """
-        return curve_of_counts(
+        return impact_ratio_curve(
             self.counts,
-            self.comparison,
             reference=reference,
             higher_is=self.higher_is or "better",
+            criterion=self.comparison.criterion,
+            min_group_size=self.comparison.min_group_size,
             confidence=self.confidence if self.counts.exchangeable else None,
         )
 
