@@ -473,43 +473,44 @@ def _block_steps(
 
 
 @compiled
-def _copy_gaps(gaps: FloatArray, cell: int, others: FloatArray, other: int) -> None:
-    """Copy what is known of the gaps inside a cell, if anything, to another cell."""
-    labels, pairs, _, cells = gaps.shape
-    for label in range(labels if cells else 0):
-        for pair in range(pairs):
-            others[label, pair, 0, other] = gaps[label, pair, 0, cell]
-            others[label, pair, 1, other] = gaps[label, pair, 1, cell]
+def _copy_steps(steps: Any, first: int, last: int, copies: Any, at: int) -> None:
+    """Copy the steps from the first up to the last, which is left out, to a place among others."""
+    upto = at + last - first
+    copies[0][at:upto] = steps[0][first:last]
+    copies[1][at:upto] = steps[1][first:last]
+    copies[2][at:upto] = steps[2][first:last]
+    copies[3][at:upto] = steps[3][first:last]
+    if steps[4].size:
+        copies[4][:, :, :, at:upto] = steps[4][:, :, :, first:last]
 
 
 @compiled
 def with_finer(steps: Any, opened: BoolArray, finer: Any) -> Any:
     """The steps, without numbers, of which those that are opened are replaced by finer ones of their rows."""
-    kept_ends, new_ends = steps[2], finer[2]
-    size = opened.size - opened.sum() + new_ends.size
-    numbers = np.full(size, -1, np.int64)
-    lowest, highest = np.empty(size, np.float64), np.empty(size, np.float64)
-    entries = np.empty((size, *steps[3].shape[1:]), np.int64)
+    size = opened.size - opened.sum() + finer[2].size
     labels, pairs = steps[4].shape[:2] if steps[4].size else finer[4].shape[:2]
     gaps = np.empty((labels, pairs, 2, size if labels else 0))
     gaps[:, :, 0], gaps[:, :, 1] = -np.inf, np.inf
-    found = 0
-    new = 0
-    for step in range(opened.size):
-        if not opened[step]:
-            lowest[found], highest[found], entries[found] = steps[1][step], kept_ends[step], steps[3][step]
-            _copy_gaps(steps[4], step, gaps, found)
-            found += 1
-            continue
-        while new < new_ends.size and new_ends[new] <= kept_ends[step]:
-            numbers[found], lowest[found], highest[found] = finer[0][new], finer[1][new], new_ends[new]
-            entries[found] = finer[3][new]
-            _copy_gaps(finer[4], new, gaps, found)
-            found += 1
-            new += 1
+    numbers, lowest, highest = np.empty(size, np.int64), np.empty(size), np.empty(size)
+    joined = numbers, lowest, highest, np.empty((size, *steps[3].shape[1:]), np.int64), gaps
+    found = step = new = 0
+    while step < opened.size:
+        first = step
+        while step < opened.size and not opened[step]:
+            step += 1
+        _copy_steps(steps, first, step, joined, found)
+        found += step - first
+        numbers[found - step + first : found] = -1
+        if step < opened.size:
+            first = new
+            while new < finer[2].size and finer[2][new] <= steps[2][step]:
+                new += 1
+            _copy_steps(finer, first, new, joined, found)
+            found += new - first
+            step += 1
     if found != size:
         raise AssertionError("the finer steps are not those of the steps that are opened")
-    return numbers, lowest, highest, entries, gaps
+    return joined
 
 
 @compiled
