@@ -370,9 +370,9 @@ _LIMB = 2.0**LIMB_BITS
 @compiled
 def _add_weight(weight: float, entry: IntArray) -> None:
     """Add a row's weight to an entry and, where there is room for it, the squared weight."""
-    add_units(weight, entry[1 : 1 + LIMBS])
+    add_units(weight, entry, 1)
     if entry.size > 1 + LIMBS:
-        add_units(weight * weight, entry[1 + LIMBS :])
+        add_units(weight * weight, entry, 1 + LIMBS)
 
 
 @compiled
@@ -385,16 +385,14 @@ def count_at(
     ends: FloatArray,
 ) -> None:
     """Add rows at their cell and key, and widen the ends of the cells, where there are any, to the scores."""
+    lowest, highest = ends[0], ends[1]
     for row in range(scores.size):
-        entries[np.uint32(cells[row]), keys[row], 0] += 1
+        cell, score = np.uint32(cells[row]), scores[row]
+        entries[cell, keys[row], 0] += 1
+        if lowest.size:
+            lowest[cell], highest[cell] = min(lowest[cell], score), max(highest[cell], score)
     for row in range(weights.size):
         _add_weight(weights[row], entries[np.uint32(cells[row]), keys[row]])
-    for row in range(scores.size if ends.size else 0):
-        cell, score = np.uint32(cells[row]), scores[row]
-        if score < ends[0, cell]:
-            ends[0, cell] = score
-        if score > ends[1, cell]:
-            ends[1, cell] = score
 
 
 @compiled
@@ -446,18 +444,22 @@ def _block_steps(
     `seen` has the lowest and the highest score of each cell that has rows, or is empty.
     """
     cells, keys, width = entries.shape
-    sums = np.zeros((numbers.size, keys, width), np.int64)
-    for key in range(keys):
-        for place in range(width):
-            for step in range(numbers.size):
-                inside = entries[numbers[step] : numbers[step] + block, key, place]
-                for cell in range(inside.size):
-                    sums[step, key, place] += inside[cell]
+    sums = np.empty((numbers.size, keys, width), np.int64)
+    for step in range(numbers.size):
+        first, after = numbers[step], min(numbers[step] + block, cells)
+        for key in range(keys):
+            for place in range(width):
+                total = 0
+                for cell in range(first, after):
+                    total += entries[cell, key, place]
+                sums[step, key, place] = total
     lowest, highest = cell_ends(numbers, grid, ends[0], ends[1])
     if block > 1:
         highest = cell_ends(np.minimum(numbers + block, cells) - 1, grid, ends[0], ends[1])[1]
-    for step in range(numbers.size if block == 1 and seen.size else 0):
-        if seen[0, numbers[step]] <= seen[1, numbers[step]]:
+    for step in range(numbers.size):
+        if sums[step, :, 0].sum() == 0:
+            lowest[step] = highest[step]  # nothing lies inside
+        elif block == 1 and seen.size:
             lowest[step], highest[step] = seen[0, numbers[step]], seen[1, numbers[step]]
     return numbers, lowest, highest, sums
 
@@ -465,21 +467,28 @@ def _block_steps(
 @compiled
 def with_finer(steps: Any, opened: BoolArray, finer: Any) -> Any:
     """The steps, without numbers, of which those that are opened are replaced by finer ones of their rows."""
-    kept_ends, new_ends = steps[2], finer[2]
-    size = opened.size - opened.sum() + new_ends.size
+    _, old_lowest, old_highest, old_entries = steps
+    new_numbers, new_lowest, new_highest, new_entries = finer
+    size = opened.size - opened.sum() + new_highest.size
     numbers = np.full(size, -1, np.int64)
     lowest, highest = np.empty(size, np.float64), np.empty(size, np.float64)
-    entries = np.empty((size, *steps[3].shape[1:]), np.int64)
+    entries = np.empty((size, *old_entries.shape[1:]), np.int64)
     found = 0
     new = 0
     for step in range(opened.size):
         if not opened[step]:
-            lowest[found], highest[found], entries[found] = steps[1][step], kept_ends[step], steps[3][step]
+            lowest[found], highest[found] = old_lowest[step], old_highest[step]
+            for key in range(entries.shape[1]):
+                for place in range(entries.shape[2]):
+                    entries[found, key, place] = old_entries[step, key, place]
             found += 1
             continue
-        while new < new_ends.size and new_ends[new] <= kept_ends[step]:
-            numbers[found], lowest[found], highest[found] = finer[0][new], finer[1][new], new_ends[new]
-            entries[found] = finer[3][new]
+        while new < new_highest.size and new_highest[new] <= old_highest[step]:
+            numbers[found] = new_numbers[new]
+            lowest[found], highest[found] = new_lowest[new], new_highest[new]
+            for key in range(entries.shape[1]):
+                for place in range(entries.shape[2]):
+                    entries[found, key, place] = new_entries[new, key, place]
             found += 1
             new += 1
     if found != size:
