@@ -22,7 +22,6 @@ COMMANDS = {
     "campaign": "make campaign",
     "cold_start": "make bench",
     "curves": "make bench",
-    "dask_round": "python -m benchmarks.dask_round",
     "duckdb_scale": "make bench-scale",
     "equal_search": "python -m benchmarks.equal_search search FOLDER DATA",
     "equal_test": "python -m benchmarks.equal_search test FOLDER DATA",

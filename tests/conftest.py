@@ -60,10 +60,7 @@ NO_DATA = bool(os.environ.get("LOCALPARITY_NO_DATA"))
 """With NO_SKIPS a skip is a failure, but for want of the data sets where NO_DATA says that there are none."""
 
 OPTIONAL = [
-    "accelerate",
     "altair",
-    "dask",
-    "distributed",
     "datasketches",
     "fairlearn",
     "ibis",
@@ -87,10 +84,8 @@ OPTIONAL = [
     "pyspark",
     "python_calamine",
     "safetensors",
-    "skore",
     "torch",
     "torchmetrics",
-    "transformers",
     "vl_convert",
     "xgboost",
 ]
@@ -163,7 +158,7 @@ tests/fuzz/test_tables.py tests/cli/test_few_people.py tests/integrations/test_m
 tests/integrations/test_pytest.py tests/monitoring/test_alarms.py tests/cli/test_names_from_data.py
 tests/models/repair/blind/test_blind_classifier.py tests/paper/test_resnet.py tests/models/networks/test_losses.py
 tests/uncertainty/test_safe_cutoffs.py tests/engines/test_duckdb_streams.py tests/cli/test_compare.py tests/cli/test_cli.py
-tests/models/repair/blind/test_blind_repair.py tests/cli/test_repair.py tests/integrations/test_dask.py
+tests/models/repair/blind/test_blind_repair.py tests/cli/test_repair.py
 tests/cli/test_reproduce.py tests/report/test_page.py tests/metrics/test_wide_windows.py tests/cli/test_what_now.py
 tests/models/test_compare.py tests/monitoring/test_streaming.py tests/test_architecture.py
 """

@@ -9,8 +9,8 @@ import pytest
 
 import versions
 
-NOT_TRIED = {"torch", "lightning"}
-"""Torch comes without CUDA in one version only, and Lightning needs torch."""
+NOT_TRIED = {"torch"}
+"""Torch comes without CUDA in one version only."""
 
 
 def pinned(path: Path) -> dict[str, tuple[int, ...]]:

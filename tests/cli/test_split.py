@@ -1,4 +1,4 @@
-"""`localparity audit --split age`, and several --score of one file."""
+"""`localparity audit --split age`."""
 
 from __future__ import annotations
 
@@ -114,33 +114,9 @@ def test_labels_ranges_and_rows_without_a_value(path: Path) -> None:
         (["--decide-by", "upper", "--max-mcdp", "0.1"], "--split: cannot be used with --decide-by upper"),
         (["--format", "markdown"], "--split: cannot be used with --format markdown"),
         (["--format", "junit", "--max-mcdp", "1"], "--split: cannot be used with --format junit"),
-        (["--score", "q"], "--score: must be one column with --split, got 2"),
     ],
 )
 def test_what_a_split_has_no_use_for(path: Path, words: list[str], message: str) -> None:
     done = run("audit", path, *ASKED, *words)
     assert done.returncode == 2
     assert message in done.stderr
-
-
-def test_several_scores_are_classes(path: Path) -> None:
-    asked = ["--group", "sex", "--score", "p", "--score", "q", "--resamples", "199"]
-    expected = lp.audit_classes(
-        None, {"p": SCORE, "q": OTHER}, sensitive_features=SEX, n_resamples=199, random_state=0
-    )
-    done = run("audit", path, *asked, "--json")
-    assert done.returncode == 0, done.stderr
-    found = {each["name"]: each for each in json.loads(done.stdout)["audits"]}
-    assert set(found) == {"p", "q"}
-    for name, audit in expected.audits.items():
-        assert found[name]["findings"][0]["mcdp"] == audit.findings[0].mcdp
-        assert found[name]["confidence"] == pytest.approx(0.975)
-    assert expected.sentence in done.stderr
-    for words, message in {
-        ("--label", "y"): "--score: must be one column with --label, got 2",
-        ("--score", "p"): "--score: 'p' is named twice",
-        (path.with_name("b.csv"),): "--score: must be one column with several files, got 2",
-    }.items():
-        refused = run("audit", path, *asked, *words)
-        assert refused.returncode == 2
-        assert message in refused.stderr

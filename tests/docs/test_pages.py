@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,27 +17,29 @@ PAGES = sorted(path for path in DOCS.rglob("*.rst") if not set(GENERATED) & set(
 
 
 # What is read from the data folder rather than made by the page itself.
-MORTGAGES = Path("hmda", "hmda_2018_sample.csv.gz")
+FROM_DATA = {
+    "hmda_test.csv": Path("hmda", "hmda_2018_sample.csv.gz"),
+    "compas-scores-two-years.csv": Path("compas", "compas_features.csv"),
+}
 SLOW = (
     "concepts/frontier.rst",
     "concepts/how_sure.rst",
     "how_to/how_many_people.rst",
-    "how_to/spark.rst",
-    "how_to/train_and_predict.rst",
-    "integrations/dask.rst",
-    "integrations/transformers.rst",
+    "how_to/big_data.rst",
+    "how_to/train.rst",
     "start/tutorial.rst",
 )
-APART = ("integrations/transformers.rst",)
-"""Transformers takes the folder of tests named `datasets` for the package of that name."""
 
 
-def put_mortgages(path: Path) -> None:
-    """The register that the tutorial starts from."""
-    folder = os.environ.get("LOCALPARITY_DATA")
-    if not folder or not (Path(folder) / MORTGAGES).is_file():
-        pytest.skip("LOCALPARITY_DATA names no folder with HMDA")
-    path.write_bytes(gzip.decompress((Path(folder) / MORTGAGES).read_bytes()))
+def put_data(text: str, folder: Path) -> None:
+    """The public files that a page starts from."""
+    for name, source in FROM_DATA.items():
+        if name in text:
+            path = Path(os.environ.get("LOCALPARITY_DATA", ""), source)
+            if not path.is_file():
+                pytest.skip(f"LOCALPARITY_DATA names no folder with {source}")
+            content = path.read_bytes()
+            (folder / name).write_bytes(gzip.decompress(content) if path.suffix == ".gz" else content)
 
 
 @pytest.mark.parametrize(
@@ -54,21 +54,7 @@ def test_the_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     text = page.read_text(encoding="utf-8")
     if "pyspark" in text and shutil.which("java") is None:
         pytest.skip("java is not installed")
-    if "hmda_test.csv" in text:
-        put_mortgages(tmp_path / "hmda_test.csv")
+    put_data(text, tmp_path)
     monkeypatch.chdir(tmp_path)
-    if str(page.relative_to(DOCS)) in APART:
-        run_apart(page)
-        return
     ran = run_page(page, tmp_path)
     assert ran or (">>>" not in text and "code-block:: console" not in text)
-
-
-def run_apart(page: Path) -> None:
-    """Run a page's examples, all of which are Python, in a process of their own."""
-    words = ["-W", "error", "-m", "doctest", "-o", "NORMALIZE_WHITESPACE", "-o", "ELLIPSIS", str(page)]
-    environment = os.environ | {"HF_HUB_OFFLINE": "1"}
-    done = subprocess.run(
-        [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr

@@ -105,10 +105,8 @@ def test_stacks_hold_what_differs_in_strength_and_seed_alone(small_store: Store)
         assert len({(run.method, run.search, run.temperature) for run in stack}) == 1
 
 
-def test_a_backend_and_a_number_of_jobs_that_there_are_not(tmp_path: Path) -> None:
+def test_a_number_of_jobs_that_cannot_run(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
-    with pytest.raises(ValueError, match=r"backend.*loky.*threading"):
-        run_missing(store, [], backend="threading")
     with pytest.raises(ValueError, match=r"jobs.*0"):
         run_missing(store, [], jobs=0)
 
@@ -120,11 +118,10 @@ def test_a_store_of_another_version_is_not_resumed(small: None, tmp_path: Path) 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["loky", "dask"])
-def test_several_processes_give_the_same_store(data_folder: Path, tmp_path: Path, backend: str) -> None:
+def test_several_processes_give_the_same_store(data_folder: Path, tmp_path: Path) -> None:
     runs = grid("adult", methods=["diffmcdp"], strengths=[0.3], seeds=1)
     assert runs[0].settings.steps != SHORT["steps"]
     one, several = Store(tmp_path / "one"), Store(tmp_path / "several")
     run_missing(one, runs, device="cpu")
-    assert run_missing(several, runs, device="cpu", jobs=2, backend=backend) == 2
+    assert run_missing(several, runs, device="cpu", jobs=2) == 2
     assert contents(several.folder) == contents(one.folder)

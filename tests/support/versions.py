@@ -40,7 +40,6 @@ _TOOLS = ("pytest", "pytest-xdist", "hypothesis")
 _EXTRAS = (
     "arrow",
     "boost",
-    "dask",
     "data",
     "excel",
     "images",

@@ -1,7 +1,8 @@
+from localparity.auditing._answer import Answer as Answer
+from localparity.auditing._answer import GroupShare as GroupShare
+from localparity.auditing._answer import PairGap as PairGap
 from localparity.auditing._audit import Audit as Audit
 from localparity.auditing._audit import audit as audit
-from localparity.auditing._classes import ClassAudits as ClassAudits
-from localparity.auditing._classes import audit_classes as audit_classes
 from localparity.auditing._findings import Finding as Finding
 from localparity.auditing._findings import GroupSummary as GroupSummary
 from localparity.auditing._findings import LeftOut as LeftOut

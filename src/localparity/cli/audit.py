@@ -19,7 +19,6 @@ from localparity._text import p_value_text, percent, visible_lines
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, RangeOption
 from localparity._validation import warn_of_unmatched
 from localparity.auditing._audit import Audit, DecideBy, read_audit
-from localparity.auditing._classes import ClassAudits, class_confidence
 from localparity.auditing._document import Document
 from localparity.auditing._files import AuditColumns, Engine, Scorer, range_in_table
 from localparity.auditing._missing import breakdown_of
@@ -79,10 +78,7 @@ class ScoresAsked:
     table: Annotated[
         str | None, Option(help="The table or view, also schema.table, where FILE is a database's address.")
     ] = None
-    score: Annotated[
-        list[str] | None,
-        Option(help="The column of the scores, if no --model makes them; repeat it for several classes."),
-    ] = None
+    score: Annotated[str | None, Option(help="The column of the scores, if no --model makes them.")] = None
     group: Annotated[
         list[str] | None, Option(help="The column of the groups; repeat it to compare intersections.")
     ] = None
@@ -113,10 +109,11 @@ class ScoresAsked:
         ),
     ] = None
 
-    def columns(self, score: str | None) -> AuditColumns:
+    @property
+    def columns(self) -> AuditColumns:
         """The columns of an audit of a score, or of a model's."""
         return AuditColumns(
-            score=score,
+            score=self.score,
             group=self.group or (),
             label=self.label,
             weight=self.weight,
@@ -144,18 +141,6 @@ class ScoresAsked:
             raise typer.BadParameter(needed, param_hint="--group")
         if self.person_id is not None and len(files) > 1 and self.model is not None:
             raise typer.BadParameter("needs --score; one model gives a person one score", param_hint="--id")
-        score = self.score or []
-        if len(score) < 2:
-            return
-        repeated = next((name for name in score if score.count(name) > 1), None)
-        if repeated is not None:
-            raise typer.BadParameter(f"{repeated!r} is named twice", param_hint="--score")
-        others = typed_options([self], "label", "person_id", "split")
-        others += ["several files"] if len(files) > 1 else []
-        if others:
-            raise typer.BadParameter(
-                f"must be one column with {others[0]}, got {len(score)}", param_hint="--score"
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,8 +226,8 @@ class SurenessAsked:
     seed: SeedOption = 0
     jobs: Annotated[int, Option(help="How many resamples run at a time; -1 for all cores.")] = -1
 
-    def options(self, people: PeopleAsked, *, classes: int) -> AuditOptions:
-        """The question of an audit of each of so many classes."""
+    def options(self, people: PeopleAsked) -> AuditOptions:
+        """The question of an audit."""
         return AuditOptions(
             epsilons=parse_epsilons(people.epsilon),
             criterion=people.criterion,
@@ -254,7 +239,7 @@ class SurenessAsked:
             missing_groups=people.missing_groups,
             missing_values=people.missing_values or (),
             missing=people.missing,
-            confidence=class_confidence(self.confidence, classes),
+            confidence=self.confidence,
             method=self.method,
             n_resamples=self.resamples,
             random_state=self.seed,
@@ -369,8 +354,7 @@ def audit(
     scores.check(files, engine)
     _check_together(files, scores, asked)
     check_labels(people.criterion, scores.target or scores.label, "--target" if scores.model else "--label")
-    columns: list[str | None] = [*scores.score] if scores.score else [None]
-    options = sureness.options(people, classes=len(columns))
+    options = sureness.options(people)
     tables = _open_all(ctx, _each_once(files), scores.table, reading)
     if scores.split is not None:
         split = {file: _worst_split(table, scores, options) for file, table in tables.items()}
@@ -380,9 +364,9 @@ def audit(
     scorer = None if scores.model is None else Scorer.load(scores.model)
     with _resampling_bar(options.n_resamples) as advance:
         audits = {
-            str(column) if len(columns) > 1 else file: read_audit(
+            file: read_audit(
                 table,
-                scores.columns(column),
+                scores.columns,
                 replace(options, on_resample=advance),
                 call=typed_command(ctx),
                 engine=engine,
@@ -390,7 +374,6 @@ def audit(
                 allow_remote=reading.allow_remote,
             )
             for file, table in tables.items()
-            for column in columns
         }
     document = Document(
         audits=audits,
@@ -403,8 +386,6 @@ def audit(
         scoring=_scoring_rates(tables, scores, options) if bounds.scoring else {},
     )
     _show(document, output.printed)
-    if len(columns) > 1:
-        note(ClassAudits(audits, sureness.confidence).sentence)
     passed = _tell_verdicts(document)
     _write(document, output, scores.model)
     if not passed:
@@ -430,7 +411,6 @@ def _check_together(files: Sequence[str], scores: ScoresAsked, asked: Sequence[A
     unused: dict[str, list[str]] = {}
     if bounds.scoring:
         unused["--scoring-rates"] = typed_options(asked, "model", "weight", "cluster", "split", "engine")
-        unused["--scoring-rates"] += ["several --score"] if len(scores.score or []) > 1 else []
     if scores.split is not None:
         unused["--split"] = typed_options(asked, *_NOT_WITH_SPLIT)
         unused["--split"] += [f"--format {output.form}"] if output.form in ("markdown", "junit") else []
@@ -551,7 +531,7 @@ def _scoring_rates(
     tables: Mapping[str, Table], scores: ScoresAsked, options: AuditOptions
 ) -> dict[str, ScoringRates]:
     """The scoring rates of files, in which rows without a category count as unknown."""
-    (score,) = scores.score or [""]
+    score = scores.score or ""
     names = as_group_columns(score, scores.group or [])
     rates = {}
     for file, table in tables.items():
@@ -582,7 +562,7 @@ def _scoring_rates(
 def _worst_split(table: Table, scores: ScoresAsked, options: AuditOptions) -> WorstSplit:
     from localparity.uncertainty import worst_split  # which imports numba
 
-    (score,) = scores.score or [""]
+    score = scores.score or ""
     feature, label = str(scores.split), scores.label
     score_range = range_in_table(table, score, options)
     table.check([score, feature])
@@ -703,7 +683,7 @@ def _same_people(
     return PairedModels.read(
         tables,
         id=scores.person_id,
-        score=(scores.score or [""])[0],
+        score=scores.score or "",
         group=scores.group or [],
         label=scores.label,
         weight=scores.weight,

@@ -15,7 +15,7 @@ from localparity._progress import drawn_bar
 from localparity._text import visible_lines
 from localparity.cli._commands import Commands, print_json
 from localparity.cli._options import check_folder, parse_numbers
-from localparity.paper._runner import BACKENDS, RunListener, as_tasks, run_missing
+from localparity.paper._runner import RunListener, as_tasks, run_missing
 from localparity.paper._runs import DATA_SET_NAMES, PRESET_NAMES, SEARCHES, TITLES, Run, grid
 from localparity.paper._store import Store
 
@@ -50,7 +50,6 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
             str | None, typer.Option(help="Further temperatures of DiffMCDP, separated by commas.")
         ] = None,
         jobs: Annotated[int, typer.Option(help="The number of runs at a time; -1 for one per core.")] = 1,
-        backend: Annotated[str, typer.Option(help=f"Joblib's backend: {', '.join(BACKENDS)}.")] = "loky",
         device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
         stacked: Annotated[
             bool | None,
@@ -82,7 +81,7 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
         if dry_run:
             _list_runs(opened, runs, together, json)
             return
-        train = partial(run_missing, jobs=jobs, backend=backend, device=device, stacked=together)
+        train = partial(run_missing, jobs=jobs, device=device, stacked=together)
         _train(opened, runs, train, quiet, json)
 
     return command

@@ -8,9 +8,10 @@ last, by score. That is repeated until no cell decides.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,9 +20,9 @@ from numpy.typing import NDArray
 
 from localparity._scale import range_scale, threshold_reach
 from localparity._types import BoolArray, FloatArray, Group, IntArray, ScoreRange
-from localparity.counts._atoms import Atoms, Cells, ordinals
+from localparity.counts._atoms import Atoms, Cells
 from localparity.counts._comparison import Comparison, check_sizes
-from localparity.counts._kernels import cell_ends, cell_of, find_rows, most_in_a_cell
+from localparity.counts._kernels import cell_ends, cell_of, find_rows, most_in_a_cell, ordinal
 from localparity.counts._rows import Key, KeyedRows, group_codes
 from localparity.counts._score_counts import Data, ScoreCounts, on_cells
 from localparity.counts._weights import LIMBS, carry, to_floats
@@ -47,7 +48,6 @@ _SLACK = 1e-12
 _SAMPLED = 1024
 _SAMPLED_FIRST = 256
 _NUMBER_BITS = 30
-_SIGN = np.uint64(2**63)
 _SHORTEST = float(np.finfo(np.float64).tiny)
 _MANY_ROWS = 2**17
 """With fewer rows, starting threads takes longer than they save."""
@@ -87,6 +87,9 @@ class CellTable:
     entries : ndarray of shape (cells, keys, 1), or more
         The number of rows and, with weights, the limbs of their sum (and of the sum of their squares), as
         `localparity.counts._weights` has them.
+    gaps : ndarray of shape (labels, pairs, 2, cells)
+        Bounds of each pair's signed gap inside each cell, where a source knows closer ones than the entries
+        say: those at both ends of a cell lie between them. Empty where it does not.
 
     Examples
     --------
@@ -101,6 +104,7 @@ class CellTable:
     lowest: FloatArray
     highest: FloatArray
     entries: IntArray
+    gaps: FloatArray = field(default_factory=lambda: np.empty((0, 0, 2, 0)))
 
     @classmethod
     def empty(cls, keys: list[Key], cells: int, *, weighted: bool) -> CellTable:
@@ -151,9 +155,9 @@ class CellTable:
         return replace(table, numbers=np.full(scores.size, -1), lowest=scores, highest=scores)
 
     @property
-    def steps(self) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+    def steps(self) -> tuple[IntArray, FloatArray, FloatArray, IntArray, FloatArray]:
         """The table as compiled loops take it."""
-        return self.numbers, self.lowest, self.highest, self.entries
+        return self.numbers, self.lowest, self.highest, self.entries, self.gaps
 
     @property
     def rows(self) -> IntArray:
@@ -192,7 +196,7 @@ class CellTable:
         np.maximum(self.highest, other.highest, out=self.highest)
 
     def at(self, cells: IntArray | BoolArray) -> CellTable:
-        """Some of the cells.
+        """Some of the cells, without what is known of the gaps inside.
 
         Parameters
         ----------
@@ -325,6 +329,13 @@ class Search:
         return self.comparison.pair_places(self._groups[0])
 
     @cached_property
+    def sides(self) -> BoolArray:
+        """Which keys the two sides of each pair are made of: an array of shape (labels, pairs, 2, keys)."""
+        groups, group_of = self._groups
+        members = [group_of == place for place in range(len(groups))] + [group_of >= 0]
+        return np.stack(members)[self._pairs].transpose(2, 0, 1, 3)
+
+    @cached_property
     def _terms(self) -> tuple[Any, ...]:
         """The search as compiled loops take it."""
         large = self.group_rows >= max(1, self.comparison.min_group_size)
@@ -385,7 +396,7 @@ class Search:
         """
         likely = np.zeros(table.numbers.size, dtype=bool)
         _, pairs, compared, *_ = self._terms
-        _, shares, bounds = bound_steps(table.steps, self._terms)
+        _, shares, _, bounds = bound_steps(table.steps, self._terms)
         for label, chosen in enumerate(compared):
             sizes = self.group_rows[label]
             for place in np.flatnonzero(chosen) if chosen.sum() <= most_pairs else ():
@@ -448,15 +459,16 @@ class Grid(NamedTuple):
         >>> Grid.over(10.0 ** np.arange(-300.0, 0.0), cells=16).shift
         58
         """
-        ends = ordinals(sample[[0, -1]]).view(np.uint64) ^ _SIGN
-        shift = max(0, int(ends[1] - ends[0]).bit_length() - cells.bit_length() + 1)
-        by_bits = cls(0.0, 0.0, cells - 1, ends[0], shift)
-        low, high = sample[0] / 4.0, sample[-1] / 4.0
-        exponent = int(np.frexp(cells / 4.0 / (high - low))[1]) - 1 if high - low > _SHORTEST else 0
-        if not -900 < exponent < 900 or max(-low, high) * 2.0 ** (exponent + 2) > 2.0**50:
+        low, high = float(sample[0]), float(sample[-1])
+        first = ordinal(low)
+        shift = max(0, (ordinal(high) - first).bit_length() - cells.bit_length() + 1)
+        by_bits = cls(0.0, 0.0, cells - 1, np.uint64(first), shift)
+        quarter = high / 4.0 - low / 4.0  # a float, however long the range is
+        exponent = math.frexp(cells / 4.0 / quarter)[1] - 1 if quarter > _SHORTEST else 0
+        if not -900 < exponent < 900 or max(-low, high) * 2.0**exponent > 2.0**50:
             return by_bits
         scale = 2.0**exponent
-        even = by_bits._replace(scale=scale, first=float(np.floor(sample[0] * scale)), shift=-1)
+        even = by_bits._replace(scale=scale, first=float(math.floor(low * scale)), shift=-1)
         return by_bits if 2 * most_in_a_cell(sample, by_bits) < most_in_a_cell(sample, even) else even
 
     def cut(self, numbers: IntArray, parts: int) -> Grid:

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from localparity._progress import foretold
-from localparity._validation import as_choice, as_count, require
+from localparity._validation import as_count
 from localparity.paper._runs import Run
 from localparity.paper._store import Store
-
-BACKENDS = ("loky", "dask")
-
-# A worker of a cluster may have several threads, which share torch's random generator.
-_ONE_AT_A_TIME = threading.Lock()
-
 
 RunListener = Callable[[Run, dict[str, float]], None]
 
@@ -27,7 +18,6 @@ def run_missing(
     runs: Iterable[Run],
     *,
     jobs: int = 1,
-    backend: str = "loky",
     device: str = "auto",
     stacked: bool = False,
     progress: RunListener | None = None,
@@ -45,9 +35,6 @@ def run_missing(
         The runs wanted; those in the store are not trained again.
     jobs : int, default=1
         The number of runs at a time; -1 for one per core.
-    backend : str, default="loky"
-        Joblib's backend: "loky" (processes on this machine) or "dask" (the cluster at DASK_SCHEDULER_ADDRESS,
-        which must see the store's folder, or one on this machine).
     device : str, default="auto"
         A torch device; "auto" takes a GPU if there is one.
     stacked : bool, default=False
@@ -68,9 +55,8 @@ def run_missing(
     >>> run_missing(store, grid("adult", seeds=1), jobs=2)  # doctest: +SKIP
     31
     """
-    from joblib import Parallel, delayed, parallel_config
+    from joblib import Parallel, delayed
 
-    as_choice(backend, "backend", BACKENDS)
     if jobs != -1:
         as_count(jobs, "jobs")
     store.check_version()
@@ -78,14 +64,12 @@ def run_missing(
     tasks = as_tasks(missing, stacked)
     if not tasks:
         return 0
-    with _cluster(backend, jobs), parallel_config(backend=backend, n_jobs=min(jobs, len(tasks))):
-        done = Parallel(return_as="generator_unordered" if backend == "loky" else "list")(
-            delayed(_run_task)(store.folder, task, device) for task in tasks
-        )
-        for finished in foretold(done, len(tasks), "runs" if not stacked else "stacks of runs"):
-            for run, metrics in finished:
-                if progress is not None:
-                    progress(run, metrics)
+    parallel = Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator_unordered")
+    done = parallel(delayed(_run_task)(store.folder, task, device) for task in tasks)
+    for finished in foretold(done, len(tasks), "stacks of runs" if stacked else "runs"):
+        for run, metrics in finished:
+            if progress is not None:
+                progress(run, metrics)
     return len(missing)
 
 
@@ -105,23 +89,7 @@ def _run_task(folder: Any, runs: Sequence[Run], device: str) -> list[tuple[Run, 
     from localparity.paper._train import train_runs
 
     store = Store(folder)
-    with _ONE_AT_A_TIME:
-        trained = train_runs(runs, device)
+    trained = train_runs(runs, device)
     for record, scores in trained:
         store.add(record, scores)
     return [(record.run, record.metrics) for record, _ in trained]
-
-
-def _cluster(backend: str, jobs: int) -> AbstractContextManager[Any]:
-    """Connect to the cluster that DASK_SCHEDULER_ADDRESS names, or start one on this machine."""
-    if backend != "dask":
-        return nullcontext()
-    client = require("distributed", extra="dask").Client
-    address = os.environ.get("DASK_SCHEDULER_ADDRESS")
-    workers = None if jobs == -1 else jobs
-    joined: AbstractContextManager[Any] = (
-        client(address)
-        if address
-        else client(n_workers=workers, threads_per_worker=1, dashboard_address=None)
-    )
-    return joined
