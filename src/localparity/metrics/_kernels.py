@@ -473,15 +473,18 @@ def _block_steps(
 
 
 @compiled
-def _copy_steps(steps: Any, first: int, last: int, copies: Any, at: int) -> None:
-    """Copy the steps from the first up to the last, which is left out, to a place among others."""
-    upto = at + last - first
-    copies[0][at:upto] = steps[0][first:last]
-    copies[1][at:upto] = steps[1][first:last]
-    copies[2][at:upto] = steps[2][first:last]
-    copies[3][at:upto] = steps[3][first:last]
-    if steps[4].size:
-        copies[4][:, :, :, at:upto] = steps[4][:, :, :, first:last]
+def _copy_step(steps: Any, step: int, copies: Any, at: int) -> None:
+    """Copy a step to a place among others."""
+    copies[0][at], copies[1][at], copies[2][at] = steps[0][step], steps[1][step], steps[2][step]
+    _, keys, width = steps[3].shape
+    for key in range(keys):
+        for place in range(width):
+            copies[3][at, key, place] = steps[3][step, key, place]
+    labels, pairs, _, cells = steps[4].shape
+    for label in range(labels if cells else 0):
+        for pair in range(pairs):
+            copies[4][label, pair, 0, at] = steps[4][label, pair, 0, step]
+            copies[4][label, pair, 1, at] = steps[4][label, pair, 1, step]
 
 
 @compiled
@@ -493,21 +496,18 @@ def with_finer(steps: Any, opened: BoolArray, finer: Any) -> Any:
     gaps[:, :, 0], gaps[:, :, 1] = -np.inf, np.inf
     numbers, lowest, highest = np.empty(size, np.int64), np.empty(size), np.empty(size)
     joined = numbers, lowest, highest, np.empty((size, *steps[3].shape[1:]), np.int64), gaps
-    found = step = new = 0
-    while step < opened.size:
-        first = step
-        while step < opened.size and not opened[step]:
-            step += 1
-        _copy_steps(steps, first, step, joined, found)
-        found += step - first
-        numbers[found - step + first : found] = -1
-        if step < opened.size:
-            first = new
-            while new < finer[2].size and finer[2][new] <= steps[2][step]:
-                new += 1
-            _copy_steps(finer, first, new, joined, found)
-            found += new - first
-            step += 1
+    found = 0
+    new = 0
+    for step in range(opened.size):
+        if not opened[step]:
+            _copy_step(steps, step, joined, found)
+            numbers[found] = -1
+            found += 1
+            continue
+        while new < finer[2].size and finer[2][new] <= steps[2][step]:
+            _copy_step(finer, new, joined, found)
+            found += 1
+            new += 1
     if found != size:
         raise AssertionError("the finer steps are not those of the steps that are opened")
     return joined
