@@ -473,43 +473,44 @@ def _block_steps(
 
 
 @compiled
-def _copy_gaps(gaps: FloatArray, cell: int, others: FloatArray, other: int) -> None:
-    """Copy what is known of the gaps inside a cell, if anything, to another cell."""
-    labels, pairs, _, cells = gaps.shape
+def _copy_step(steps: Any, step: int, copies: Any, at: int) -> None:
+    """Copy a step to a place among others."""
+    copies[0][at], copies[1][at], copies[2][at] = steps[0][step], steps[1][step], steps[2][step]
+    _, keys, width = steps[3].shape
+    for key in range(keys):
+        for place in range(width):
+            copies[3][at, key, place] = steps[3][step, key, place]
+    labels, pairs, _, cells = steps[4].shape
     for label in range(labels if cells else 0):
         for pair in range(pairs):
-            others[label, pair, 0, other] = gaps[label, pair, 0, cell]
-            others[label, pair, 1, other] = gaps[label, pair, 1, cell]
+            copies[4][label, pair, 0, at] = steps[4][label, pair, 0, step]
+            copies[4][label, pair, 1, at] = steps[4][label, pair, 1, step]
 
 
 @compiled
 def with_finer(steps: Any, opened: BoolArray, finer: Any) -> Any:
     """The steps, without numbers, of which those that are opened are replaced by finer ones of their rows."""
-    kept_ends, new_ends = steps[2], finer[2]
-    size = opened.size - opened.sum() + new_ends.size
-    numbers = np.full(size, -1, np.int64)
-    lowest, highest = np.empty(size, np.float64), np.empty(size, np.float64)
-    entries = np.empty((size, *steps[3].shape[1:]), np.int64)
+    size = opened.size - opened.sum() + finer[2].size
     labels, pairs = steps[4].shape[:2] if steps[4].size else finer[4].shape[:2]
     gaps = np.empty((labels, pairs, 2, size if labels else 0))
     gaps[:, :, 0], gaps[:, :, 1] = -np.inf, np.inf
+    numbers, lowest, highest = np.empty(size, np.int64), np.empty(size), np.empty(size)
+    joined = numbers, lowest, highest, np.empty((size, *steps[3].shape[1:]), np.int64), gaps
     found = 0
     new = 0
     for step in range(opened.size):
         if not opened[step]:
-            lowest[found], highest[found], entries[found] = steps[1][step], kept_ends[step], steps[3][step]
-            _copy_gaps(steps[4], step, gaps, found)
+            _copy_step(steps, step, joined, found)
+            numbers[found] = -1
             found += 1
             continue
-        while new < new_ends.size and new_ends[new] <= kept_ends[step]:
-            numbers[found], lowest[found], highest[found] = finer[0][new], finer[1][new], new_ends[new]
-            entries[found] = finer[3][new]
-            _copy_gaps(finer[4], new, gaps, found)
+        while new < finer[2].size and finer[2][new] <= steps[2][step]:
+            _copy_step(finer, new, joined, found)
             found += 1
             new += 1
     if found != size:
         raise AssertionError("the finer steps are not those of the steps that are opened")
-    return numbers, lowest, highest, entries, gaps
+    return joined
 
 
 @compiled
