@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 PAGES = [
     *(
         DOCS / "integrations" / f"{name}.rst"
-        for name in ("data_frames", "optuna", "pytest", "scikit_learn", "sql")
+        for name in ("data", "optuna", "pytest", "scikit_learn")
     ),
     DOCS / "index.rst",
     DOCS / "start" / "audit_a_file.rst",

@@ -25,6 +25,7 @@ from localparity.engines._torch_cells import (
     DeviceRows,
     as_flat_scores,
     bound_blocks,
+    check_range,
     code_rows,
     numpy_dtype,
     tensor_groups,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-LEVEL = 12
+LEVEL = 13
 _SAMPLED = 2**14
 _KEPT_SHARE = 4
 """One row in so many is copied at most."""
@@ -199,9 +200,12 @@ class TorchScores:
     def count_scores(self, within: CellSelection | None = None) -> ScoreCounts:
         """Count the rows by their scores."""
         rows = self._rows if within is None else self._inside(within)
+        if within is None:
+            check_range(rows.scores, self.score_range)
         if rows.size <= _FEW_ROWS:  # which take the CPU less time than it takes to tell a GPU
             rows = rows.on_cpu()
-        grid = self._grid(1 if within is None else within.level, within)
+        copied = self._copied is not None and self._copied[0] is within
+        grid = self._grid(1) if within is None or copied else self._grid(within.level, within)
         runs = _torch_cells.count_runs(self._torch, rows, grid)
         codes, scores, sums = (part.cpu().numpy() for part in runs)
         if within is None:
@@ -349,7 +353,7 @@ class PartsOpener(SourceOpener):
         super().__init__(source, level)
         self._tensors, self._sides, self._matters = source, sides[matters], matters
         self._parts: Tensor | None = None
-        self._starts, self._width = np.empty(0, dtype=np.int64), 0
+        self._starts, self._width, self._tied = np.empty(0, dtype=np.int64), 0, False
 
     def __call__(self, table: CellTable, opened: BoolArray) -> CellTable | None:
         """The blocks of the cells opened."""
@@ -364,12 +368,13 @@ class PartsOpener(SourceOpener):
             self._starts = self._starts[opened[table.numbers >= 0]]
         if self._width <= 1:
             return super().__call__(table, opened)
-        splits = _splits(self._width, numbers.size)
+        splits = min(self._width, _WIDTH) if self._tied else _splits(self._width, numbers.size)
         blocks = self._bound(table, opened, splits)
         rows, gaps = (part.cpu().numpy() for part in blocks)
         self._width //= splits
         self._level += splits.bit_length() - 1
         occupied = rows.any(axis=0)
+        self._tied = np.count_nonzero(occupied) <= numbers.size  # one score a block
         numbers = ((numbers - 1)[:, None] * splits + np.arange(1, splits + 1)).ravel()[occupied]
         self._starts = (self._starts[:, None] + np.arange(splits) * self._width).ravel()[occupied]
         entries = np.ascontiguousarray(rows.T[occupied, :, None])

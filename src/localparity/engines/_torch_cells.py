@@ -175,9 +175,11 @@ def code_rows(torch: Any, groups: Tensor, labels: Tensor | None) -> tuple[Tensor
     keys: list[Key] = [(value, label) for value in values for label in found]
     if distinct is None and len(keys) <= _FEW_GROUPS:
         # Whole numbers of one byte wrap around, and what is left are the differences.
-        if labels is None:
-            return groups.to(torch.uint8).sub_(low % _FEW_GROUPS), 0, keys
-        return labels.to(torch.uint8).add_(groups, alpha=2).sub_(2 * low % _FEW_GROUPS), 0, keys
+        codes = groups.view(torch.uint8) if groups.element_size() == 1 else groups.to(torch.uint8)
+        if labels is not None:
+            codes = torch.add(labels.view(torch.uint8), codes, alpha=2)
+            low *= 2
+        return codes - low % _FEW_GROUPS if low else codes, 0, keys
     codes = torch.empty(groups.numel(), dtype=torch.int32, device=groups.device)
     for start in range(0, groups.numel(), CHUNK):
         part = groups[start : start + CHUNK]
@@ -314,8 +316,6 @@ def collect_rows(torch: Any, rows: DeviceRows, grid: CellPlaces, capacity: int) 
 def count_runs(torch: Any, rows: DeviceRows, grid: CellPlaces) -> tuple[Tensor, Tensor, Tensor]:
     """The codes and scores that occur, in order, and how many rows and which sums of limbs lie at each."""
     found: tuple[Tensor, Tensor, Tensor] | None = None
-    if grid.within is None:
-        check_range(rows.scores, grid.score_range)
     for chunk in rows.chunks():
         scores, codes, weights, _ = _placed(torch, chunk, grid)
         sums = [torch.ones_like(codes)]
