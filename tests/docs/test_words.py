@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from pages import all_pages
+
 ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
-GENERATED = {"_build", "gallery", "generated"}
-PAGES = [
-    ROOT / "README.md",
-    *sorted(path for path in DOCS.rglob("*.rst") if not GENERATED & set(path.relative_to(DOCS).parts)),
-]
-PROGRAMS = [
-    path
-    for room in ("auditing", "cli", "report")
-    for path in sorted((ROOT / "src/localparity" / room).rglob("*.py"))
-]
 
 TURNS = {
     r"\bbeside\b": "with, next to",
@@ -75,13 +65,6 @@ def long_sentences(text: str) -> list[str]:
     return [sentence for sentence in prose(text) if len(sentence.split()) > MOST_WORDS]
 
 
-def texts(path: Path) -> Iterator[str]:
-    """The strings of a program, docstrings included."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value
-
-
 def turns(text: str) -> list[str]:
     plain = " ".join(text.split())
     return [
@@ -99,13 +82,8 @@ def test_what_they_find() -> None:
     assert not long_sentences(f".. code-block:: sh\n\n   {long}\n")
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", all_pages(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_pages_read_well(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert turns(text) == []
     assert long_sentences(text) == []
-
-
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: str(path.relative_to(ROOT / "src")))
-def test_programs_read_well(path: Path) -> None:
-    assert [found for text in texts(path) for found in turns(text)] == []

@@ -1,6 +1,6 @@
 """Every page's examples run in an environment that has what the page says to install, and nothing more.
 
-Pages with the same `pip install` share an environment. One page: pytest -m slow tests/install/test_pages.py -k privacy
+Pages with the same `pip install` share an environment. One page: pytest -m slow tests/install/test_page_installs.py -k privacy
 """
 
 from __future__ import annotations
