@@ -102,7 +102,8 @@ def of_html(html: str) -> list[Row]:
         ]
         for row in re.findall(r"<tr.*?</tr>", html, re.DOTALL)
     ]
-    return picked(rows[0], rows[1:])
+    start = next(place for place, row in enumerate(rows) if "epsilon" in row)
+    return picked(rows[start], rows[start + 1 :])
 
 
 def test_every_form_shows_the_same_mcdp_interval_and_p_value(audit: lp.Audit) -> None:
@@ -127,9 +128,11 @@ def forms(audit: lp.Audit) -> dict[str, str]:
     """Every form of an audit as text on one line, without markup."""
     texts = {
         "repr": repr(audit),
+        "notebook": str(audit._repr_html_()),
         "terminal": terminal(audit, 80, verbose=False),
         "verbose": terminal(audit),
         "markdown": audit.to_markdown(max_mcdp=0.1).replace("\\", ""),
+        "page": page(audit).split('id="numbers"')[0],
         "json": audit.to_json(max_mcdp=0.1),
     }
     return {name: " ".join(unescape(re.sub("<.*?>", "", text)).split()) for name, text in texts.items()}
@@ -145,7 +148,7 @@ def test_every_form_says_the_answer_in_the_same_words(audit: lp.Audit) -> None:
 def test_every_form_with_a_bound_says_the_verdict_in_the_same_words(audit: lp.Audit) -> None:
     verdict = Document(audits={"scores": audit}, max_mcdp=0.1).answer("scores").verdict
     texts = forms(audit)
-    for name in ("markdown", "json"):
+    for name in ("markdown", "page", "json"):
         assert str(verdict) in texts[name], name
 
 
