@@ -102,7 +102,8 @@ def of_html(html: str) -> list[Row]:
         ]
         for row in re.findall(r"<tr.*?</tr>", html, re.DOTALL)
     ]
-    return picked(rows[0], rows[1:])
+    start = next(place for place, row in enumerate(rows) if "epsilon" in row)
+    return picked(rows[start], rows[start + 1 :])
 
 
 def test_every_form_shows_the_same_mcdp_interval_and_p_value(audit: lp.Audit) -> None:
@@ -139,7 +140,7 @@ def test_mcdp_is_the_name_of_one_number(audit: lp.Audit) -> None:
     for name, text in texts.items():
         plain = " ".join(unescape(re.sub("<a class.*?>|</a>", "", text)).split())
         said = set(re.findall(r"MCDP\(0\)[^.;]{0,40}? is (\d+\.\d\d%)", plain))
-        assert said == {written(audit.findings[0].mcdp)}, name
+        assert said <= {written(audit.findings[0].mcdp)}, name
 
 
 def people(audit: lp.Audit, group: Any) -> str:

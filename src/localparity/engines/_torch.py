@@ -25,6 +25,7 @@ from localparity.engines._torch_cells import (
     DeviceRows,
     as_flat_scores,
     bound_blocks,
+    check_range,
     code_rows,
     numpy_dtype,
     tensor_groups,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-LEVEL = 12
+LEVEL = 13
 _SAMPLED = 2**14
 _KEPT_SHARE = 4
 """One row in so many is copied at most."""
@@ -65,6 +66,10 @@ _MOST_CUT_LEVEL = 14
 
 _HEAVY = 2**-8
 """Where more of the rows than this lie in one cell, many may have one score."""
+
+_FEW_ROWS = 2**14
+_TOGETHER = 3
+"""The first look is at cells of a grid so many levels coarser, since most are far from deciding."""
 
 _MOST_PAIRS = 32
 _BLOCKS = 2**11
@@ -195,7 +200,12 @@ class TorchScores:
     def count_scores(self, within: CellSelection | None = None) -> ScoreCounts:
         """Count the rows by their scores."""
         rows = self._rows if within is None else self._inside(within)
-        grid = self._grid(1 if within is None else within.level, within)
+        if within is None:
+            check_range(rows.scores, self.score_range)
+        if rows.size <= _FEW_ROWS:  # which take the CPU less time than it takes to tell a GPU
+            rows = rows.on_cpu()
+        copied = self._copied is not None and self._copied[0] is within
+        grid = self._grid(1) if within is None or copied else self._grid(within.level, within)
         runs = _torch_cells.count_runs(self._torch, rows, grid)
         codes, scores, sums = (part.cpu().numpy() for part in runs)
         if within is None:
@@ -307,8 +317,11 @@ def _holds(outer: CellSelection, inner: CellSelection) -> bool:
 
 def count_worst(source: TorchScores, options: CountOptions) -> ScoreCounts:
     """Counts that have MCDP of the worst pair, by the search with its parts of cells on the device."""
-    table = first_table(source, options.level)
-    search = replace(search_of(table, source, options), worst=True)
+    cells = first_table(source, options.level)
+    search = replace(search_of(cells, source, options), worst=True)
+    table, parents = _together(cells)
+    opened, _ = search.decide(table)
+    table = table.with_finer(opened, cells.at(opened[parents]))
     opened, matters = search.decide(table)
     opener = SourceOpener(source, options.level)
     if np.count_nonzero(matters) <= _MOST_PAIRS:
@@ -317,6 +330,16 @@ def count_worst(source: TorchScores, options: CountOptions) -> ScoreCounts:
     if opened.any():  # so many that bounds remain, which these counts could not tell
         return count_source(source, options)
     return table.to_counts(source.score_range, source.resolution)
+
+
+def _together(cells: CellTable) -> tuple[CellTable, IntArray]:
+    """The cells of a grid a few at a time, and the place of each one's."""
+    begins = np.diff((cells.numbers - 1) >> _TOGETHER, prepend=-2) != 0
+    parents, first = np.cumsum(begins) - 1, np.flatnonzero(begins)
+    last = np.append(first[1:], begins.size) - 1
+    entries = np.add.reduceat(cells.entries, first, axis=0)
+    table = CellTable(cells.keys, cells.numbers[first], cells.lowest[first], cells.highest[last], entries)
+    return table, parents
 
 
 class PartsOpener(SourceOpener):
@@ -330,7 +353,7 @@ class PartsOpener(SourceOpener):
         super().__init__(source, level)
         self._tensors, self._sides, self._matters = source, sides[matters], matters
         self._parts: Tensor | None = None
-        self._starts, self._width = np.empty(0, dtype=np.int64), 0
+        self._starts, self._width, self._tied = np.empty(0, dtype=np.int64), 0, False
 
     def __call__(self, table: CellTable, opened: BoolArray) -> CellTable | None:
         """The blocks of the cells opened."""
@@ -345,12 +368,13 @@ class PartsOpener(SourceOpener):
             self._starts = self._starts[opened[table.numbers >= 0]]
         if self._width <= 1:
             return super().__call__(table, opened)
-        splits = _splits(self._width, numbers.size)
+        splits = min(self._width, _WIDTH) if self._tied else _splits(self._width, numbers.size)
         blocks = self._bound(table, opened, splits)
         rows, gaps = (part.cpu().numpy() for part in blocks)
         self._width //= splits
         self._level += splits.bit_length() - 1
         occupied = rows.any(axis=0)
+        self._tied = np.count_nonzero(occupied) <= numbers.size  # one score a block
         numbers = ((numbers - 1)[:, None] * splits + np.arange(1, splits + 1)).ravel()[occupied]
         self._starts = (self._starts[:, None] + np.arange(splits) * self._width).ravel()[occupied]
         entries = np.ascontiguousarray(rows.T[occupied, :, None])
@@ -377,5 +401,5 @@ def _splits(width: int, blocks: int) -> int:
     """Into how many each of some blocks of parts is cut: at once into single parts, or not too finely."""
     if width * blocks <= 2 * _BLOCKS:
         return width
-    most = 1 << max(1, (_BLOCKS // blocks).bit_length() - 1)
+    most = 1 << max(2, (_BLOCKS // blocks).bit_length() - 1)
     return min(width, most, max(2, width // _WIDTH))

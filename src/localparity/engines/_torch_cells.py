@@ -42,6 +42,11 @@ class DeviceRows(NamedTuple):
         """How many rows there are."""
         return self.scores.numel()
 
+    def on_cpu(self) -> DeviceRows:
+        """The rows, in the memory of the CPU."""
+        weights = None if self.weights is None else self.weights.cpu()
+        return DeviceRows(self.scores.cpu(), self.codes.cpu(), weights, self.first)
+
     def where(self, chosen: Tensor) -> DeviceRows:
         """Some of the rows."""
         weights = None if self.weights is None else self.weights[chosen]
@@ -170,13 +175,15 @@ def code_rows(torch: Any, groups: Tensor, labels: Tensor | None) -> tuple[Tensor
     keys: list[Key] = [(value, label) for value in values for label in found]
     if distinct is None and len(keys) <= _FEW_GROUPS:
         # Whole numbers of one byte wrap around, and what is left are the differences.
-        codes = groups.to(torch.uint8, copy=True).sub_(low % _FEW_GROUPS)
-    else:
-        codes = torch.empty(groups.numel(), dtype=torch.int32, device=groups.device)
-        for start in range(0, groups.numel(), CHUNK):
-            part = groups[start : start + CHUNK]
-            places = part - low if distinct is None else torch.searchsorted(distinct, part)
-            codes[start : start + CHUNK] = places
+        codes = groups.view(torch.uint8) if groups.element_size() == 1 else groups.to(torch.uint8)
+        if labels is not None:
+            codes = torch.add(labels.view(torch.uint8), codes, alpha=2)
+            low *= 2
+        return codes - low % _FEW_GROUPS if low else codes, 0, keys
+    codes = torch.empty(groups.numel(), dtype=torch.int32, device=groups.device)
+    for start in range(0, groups.numel(), CHUNK):
+        part = groups[start : start + CHUNK]
+        codes[start : start + CHUNK] = part - low if distinct is None else torch.searchsorted(distinct, part)
     return codes if labels is None else codes.mul_(2).add_(labels), 0, keys
 
 
@@ -309,8 +316,6 @@ def collect_rows(torch: Any, rows: DeviceRows, grid: CellPlaces, capacity: int) 
 def count_runs(torch: Any, rows: DeviceRows, grid: CellPlaces) -> tuple[Tensor, Tensor, Tensor]:
     """The codes and scores that occur, in order, and how many rows and which sums of limbs lie at each."""
     found: tuple[Tensor, Tensor, Tensor] | None = None
-    if grid.within is None:
-        check_range(rows.scores, grid.score_range)
     for chunk in rows.chunks():
         scores, codes, weights, _ = _placed(torch, chunk, grid)
         sums = [torch.ones_like(codes)]
