@@ -15,7 +15,7 @@ from benchmarks._designs import Design, Drawn, Rng
 from blind_designs import BlindDesign, BlindPeople
 from localparity.metrics._gap_curve import gap_curves
 from localparity.models import GroupBlindRepair, ScoreRepair
-from localparity.uncertainty._bands import upper_end, upper_ends
+from localparity.uncertainty._bands import upper_ends
 
 
 def misses(design: Design, truth: float, **options: Any) -> Callable[[Rng], bool]:
@@ -219,8 +219,8 @@ def upper_misses(design: Design, truth: float, epsilon: float = 0.0) -> Callable
     def fails(rng: Rng) -> bool:
         drawn = design(rng)
         rows = lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups)
-        curves = gap_curves(lp.ScoreCounts.from_predictions(rows), lp.Comparison())
-        return upper_end(curves, epsilon, 0.9) < truth - 1e-9
+        interval = lp.mcdp_interval(rows, epsilon=epsilon, confidence=0.9, side="upper")
+        return interval.high < truth - 1e-9
 
     return fails
 

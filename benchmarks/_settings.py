@@ -12,7 +12,7 @@ from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
 from localparity.paper._data import DATA_SETS
 from localparity.paper._resnet import resnet18
-from localparity.paper._train import fit_stack, prepare
+from localparity.paper._train import prepare
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 Seeded = tuple[int, float]
@@ -40,11 +40,8 @@ def train_with(
         network = _network(settings, dataset, rows[seed].features.shape[1]).to(DEVICE)
         own = make_method(method, strength, 2, settings)
         trainers.append(Trainer(own, network, seed=seed + 1))
-    if DATA_SETS[dataset].kind == "table":
-        fit_stack(trainers, [rows[seed] for seed, _ in runs])
-    else:
-        for (seed, _), trainer in zip(runs, trainers, strict=True):
-            trainer.fit(rows[seed])
+    for (seed, _), trainer in zip(runs, trainers, strict=True):
+        trainer.fit(rows[seed])
     return trainers
 
 

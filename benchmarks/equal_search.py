@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks._equal_choice import best_settings, read_runs
-from benchmarks._equal_space import METHODS, TABLES, draw_settings, search_strengths, spread
+from benchmarks._equal_space import METHODS, draw_settings, search_strengths, spread
 from localparity.paper._data import load_samples
 from localparity.paper._store import PartScores
 
@@ -85,13 +85,11 @@ def test_tasks(searched: Path, data: list[str], strengths: int, seeds: list[int]
     """The best setting of each method at strengths from half of the one chosen to twice it."""
     found = read_runs(searched)
     chosen = [(dataset, *best) for dataset in data for best in best_settings(found, dataset).items()]
-    # Tables are trained as stacks, which a seed is enough for; faces one by one.
     for seed in seeds:
         for dataset, method, best in sorted(chosen, key=lambda each: each[1] not in _SLOW):
             values = [0.0] if method == "erm" else spread(best.strength, 4.0, strengths)
-            runs = [(seed, value) for value in values]
-            for part in [runs] if dataset in TABLES else [[run] for run in runs]:
-                yield Task(dataset, method, best.number, part, ("validation", "test"))
+            for value in values:
+                yield Task(dataset, method, best.number, [(seed, value)], ("validation", "test"))
 
 
 def write_runs(path: Path, tasks: Iterable[Task], jobs: int, limit: float) -> None:

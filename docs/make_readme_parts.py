@@ -16,7 +16,8 @@ from pathlib import Path
 import matplotlib as mpl
 
 import localparity as lp
-from localparity.paper._data import paper_preprocessor, paper_split
+from localparity.models._encoding import TableEncoder
+from localparity.paper._data import paper_split
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -35,8 +36,8 @@ def draw(path: Path) -> None:
     from sklearn.pipeline import make_pipeline
 
     adult = lp.datasets.fetch_adult()
-    parts = paper_split(adult.target, random_state=0)
-    model = make_pipeline(paper_preprocessor(), LogisticRegression(max_iter=1000))
+    parts = paper_split(adult.target, seed=0)
+    model = make_pipeline(TableEncoder(), LogisticRegression(max_iter=1000))
     model.fit(adult.data.iloc[parts.train], adult.target[parts.train])
     mpl.use("Agg")
     with mpl.rc_context({"font.size": 10}):

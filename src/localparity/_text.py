@@ -6,7 +6,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Hashable, Sequence
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from typing import Protocol
 
 # Control characters, which move a terminal's cursor or change its colours; marks that turn the direction of
@@ -143,6 +143,80 @@ def round_inward(low: float, high: float) -> tuple[str, str]:
         if inner_low < inner_high:
             return number_text(inner_low, digits), number_text(inner_high, digits)
     return number_text(low), number_text(high)
+
+
+def closed_run(low: float, high: float, *, whole: bool) -> tuple[str, str]:
+    """The first and the last threshold of a run that can be named shortly; both are inside of it.
+
+    Examples
+    --------
+    >>> closed_run(2.0, 6.0, whole=True), closed_run(0.23437, 0.33441, whole=False)
+    (('2', '5'), ('0.235', '0.334'))
+    """
+    if whole:
+        return number_text(low), number_text(high - 1.0)
+    for decimals in range(3 - math.ceil(math.log10(high - low)), 18):
+        step = 10.0**-decimals
+        first, last = math.ceil(low / step - 1e-9) * step, math.floor(high / step + 1e-9) * step
+        last = last if last < high else last - step
+        if low <= first < last:
+            return number_text(first, 15), number_text(last, 15)
+    return number_text(low), number_text(low)
+
+
+def round_number_in(low: float, high: float) -> float:
+    """The number with the fewest decimals from `low` up to, but not at, `high`.
+
+    Examples
+    --------
+    >>> round_number_in(0.25117, 0.25132), round_number_in(0.2, 0.9), round_number_in(130.0, 471.0)
+    (0.2512, 0.2, 200.0)
+    """
+    for decimals in range(-math.ceil(math.log10(high - low)), 18):
+        step = Decimal(1).scaleb(-decimals)
+        number = float((Decimal(repr(low)) / step).to_integral_value(ROUND_CEILING) * step)
+        if low <= number < high:
+            return number
+    return low
+
+
+def whole_percent(fraction: float) -> str:
+    """A fraction as a whole percentage; one that is neither 0 nor 1 is not shown as either.
+
+    Examples
+    --------
+    >>> whole_percent(0.5862), whole_percent(0.001), whole_percent(0.9999), whole_percent(0.0)
+    ('59%', 'under 1%', 'over 99%', '0%')
+    """
+    if 0.0 < fraction < 0.005:
+        return "under 1%"
+    return "over 99%" if 0.995 < fraction < 1.0 else f"{100.0 * fraction:.0f}%"
+
+
+def points(gap: float) -> str:
+    """A gap in whole percentage points; below one, to the first digit.
+
+    Examples
+    --------
+    >>> points(0.2402), points(0.01), points(0.0037), points(0.0)
+    ('24 points', '1 point', '0.4 points', '0 points')
+    """
+    text = number_text(100.0 * gap, 1) if gap < 0.0095 else f"{100.0 * gap:.0f}"
+    return f"{text} point" if text == "1" else f"{text} points"
+
+
+def outward_points(low: float, high: float, *, unit: bool = True) -> str:
+    """The ends of an interval in whole points, rounded outward; below one, to a decimal.
+
+    Examples
+    --------
+    >>> outward_points(0.1858, 0.2663), outward_points(0.0012, 0.0037), outward_points(0.0, 1.0, unit=False)
+    ('18 to 27 points', '0.1 to 0.4 points', '0 to 100')
+    """
+    scale = 10.0 if 0.0 < high < 0.0095 else 1.0
+    first = math.floor(100.0 * scale * low + 1e-9) / scale
+    last = math.ceil(100.0 * scale * high - 1e-9) / scale
+    return f"{first:g} to {last:g}" + (" points" if unit else "")
 
 
 def percent(fraction: float) -> str:

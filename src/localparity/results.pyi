@@ -1,8 +1,11 @@
+from localparity.auditing import Answer as Answer
 from localparity.auditing import Finding as Finding
+from localparity.auditing import GroupShare as GroupShare
 from localparity.auditing import GroupSummary as GroupSummary
 from localparity.auditing import LeftOut as LeftOut
 from localparity.auditing import MissingRows as MissingRows
 from localparity.auditing import PairedModels as PairedModels
+from localparity.auditing import PairGap as PairGap
 from localparity.auditing import PairSummary as PairSummary
 from localparity.auditing import Provenance as Provenance
 from localparity.auditing import SourceFile as SourceFile

@@ -104,6 +104,7 @@ def test_the_bound_says_what_was_compared_with_it(decide_by: Any) -> None:
     value = {"estimate": interval.estimate, "upper": interval.high, "lower": interval.low}[decide_by]
     for bound in (0.0, 0.3, 1.0):
         (plain,) = check(found.to_json(max_mcdp=bound, decide_by=decide_by))["audits"]
+        word = "within" if interval.high <= bound else "above" if interval.low > bound else "undecided"
         assert plain["bound"] == {
             "max_mcdp": bound,
             "decide_by": decide_by,
@@ -112,6 +113,7 @@ def test_the_bound_says_what_was_compared_with_it(decide_by: Any) -> None:
             "within": value <= bound,
             "between": "0 (278 people) and 1 (322 people)",
             "could_be_chance": False,
+            "word": word,
         }
 
 

@@ -17,23 +17,29 @@ PAGES = sorted(path for path in DOCS.rglob("*.rst") if not set(GENERATED) & set(
 
 
 # What is read from the data folder rather than made by the page itself.
-MORTGAGES = Path("hmda", "hmda_2018_sample.csv.gz")
+FROM_DATA = {
+    "hmda_test.csv": Path("hmda", "hmda_2018_sample.csv.gz"),
+    "compas-scores-two-years.csv": Path("compas", "compas_features.csv"),
+}
 SLOW = (
     "concepts/frontier.rst",
     "concepts/how_sure.rst",
     "how_to/how_many_people.rst",
-    "how_to/spark.rst",
-    "how_to/train_and_predict.rst",
+    "how_to/big_data.rst",
+    "how_to/train.rst",
     "start/tutorial.rst",
 )
 
 
-def put_mortgages(path: Path) -> None:
-    """The register that the tutorial starts from."""
-    folder = os.environ.get("LOCALPARITY_DATA")
-    if not folder or not (Path(folder) / MORTGAGES).is_file():
-        pytest.skip("LOCALPARITY_DATA names no folder with HMDA")
-    path.write_bytes(gzip.decompress((Path(folder) / MORTGAGES).read_bytes()))
+def put_data(text: str, folder: Path) -> None:
+    """The public files that a page starts from."""
+    for name, source in FROM_DATA.items():
+        if name in text:
+            path = Path(os.environ.get("LOCALPARITY_DATA", ""), source)
+            if not path.is_file():
+                pytest.skip(f"LOCALPARITY_DATA names no folder with {source}")
+            content = path.read_bytes()
+            (folder / name).write_bytes(gzip.decompress(content) if path.suffix == ".gz" else content)
 
 
 @pytest.mark.parametrize(
@@ -48,8 +54,7 @@ def test_the_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     text = page.read_text(encoding="utf-8")
     if "pyspark" in text and shutil.which("java") is None:
         pytest.skip("java is not installed")
-    if "hmda_test.csv" in text:
-        put_mortgages(tmp_path / "hmda_test.csv")
+    put_data(text, tmp_path)
     monkeypatch.chdir(tmp_path)
     ran = run_page(page, tmp_path)
     assert ran or (">>>" not in text and "code-block:: console" not in text)

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks._carried import load_run, save_run
 from hypothesis import strategies as st
 
 import localparity as lp
@@ -191,15 +190,6 @@ def read_runs(folder: Path) -> Any:
     return runs
 
 
-def make_result(folder: Path) -> None:
-    save_run(folder / "result.npz", RECORD, PART)
-
-
-def read_result(folder: Path) -> Any:
-    record, part = load_run(folder / "result.npz")
-    return record, part.score.tolist()
-
-
 @dataclass(frozen=True)
 class Kept:
     """What makes a folder, what reads a value from it, and the file that is changed; how it is tried.
@@ -243,7 +233,6 @@ KEPT = {
     "run": Kept(make_store, read_store, "runs/*.json", "flips damage lies"),
     "scores of a run": Kept(make_store, read_store, "runs/*.parquet", "flips damage"),
     "mark of a store": Kept(make_store, read_store, "store.json", "flips damage lies"),
-    "run of another machine": Kept(make_result, read_result, "result.npz", "damage", "result.npz"),
 }
 
 

@@ -241,7 +241,7 @@ def test_decisions_are_warned_of() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         evaluate(lambda data: MODEL.predict(data[FEATURES]), COLUMNS)
-    assert any("predicts 0 and 1 only" in str(warning.message) for warning in caught)
+    assert any("predicts only 0 and 1" in str(warning.message) for warning in caught)
 
 
 def test_three_classes_are_refused() -> None:

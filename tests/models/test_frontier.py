@@ -137,7 +137,7 @@ def test_a_line_with_its_band() -> None:
     ("options", "message"),
     [
         ({"n_bounds": 1}, r"n_bounds must be >= 2, got 1"),
-        ({"cv": 1}, r"cv must be >= 2 .* got 1"),
+        ({"cv": 1}, r"cv must be >= 2, got 1"),
         ({"epsilon": -1.0}, r"epsilon must be .* got -1"),
         ({"criterion": "parity"}, r"criterion .* got 'parity'"),
         ({"confidence": 0.99}, r"n_resamples must be >= 99 .* got 40"),

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import torch
 
 from localparity.losses import MCDPLoss
-from localparity.models.networks import METHODS, TensorRows, Trainer, TrainingSettings, gather_rows
-from localparity.models.networks._distributed import average_gradients
-from localparity.models.networks._methods import make_method, objective
-from localparity.models.networks._networks import Network, multilayer
+from localparity.models.networks import TensorRows, gather_rows
 
 
 def rows() -> TensorRows:
@@ -19,23 +15,6 @@ def rows() -> TensorRows:
     features = torch.randn(60, 5, generator=generator)
     groups = (torch.arange(60) >= 30).long()
     return TensorRows(features, (features[:, 0] > 0).float(), groups, torch.linspace(0.5, 1.5, 60))
-
-
-def network() -> Network:
-    torch.manual_seed(1)
-    return multilayer(5, (16, 8), 0.0)
-
-
-def loss_and_gradients(name: str, part: TensorRows) -> list[torch.Tensor]:
-    torch.manual_seed(2)
-    model, method = network(), make_method(name, 0.7, 2, TrainingSettings())
-    method.prepare(part, model)
-    torch.manual_seed(3)
-    loss = objective(method, model, part, nullcontext())
-    loss.backward()
-    parameters = [*model.parameters(), *method.parameters()]
-    average_gradients(parameters)
-    return [loss.detach(), *(parameter.grad for parameter in parameters)]
 
 
 def penalised_gradients(part: TensorRows, *, parallel: bool) -> list[torch.Tensor]:
@@ -49,27 +28,13 @@ def penalised_gradients(part: TensorRows, *, parallel: bool) -> list[torch.Tenso
     return [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
 
 
-def part_of(index: int) -> TensorRows:
-    """Shards of different sizes; FairMixup's rows stay in step, group after group."""
-    shares = [torch.arange(0, 11), torch.arange(11, 30)]
-    return rows().take(torch.cat([shares[index], shares[index] + 30]))
-
-
 def work(index: int, folder: str) -> None:
+    """Write the gradients of a process, whose part of the rows is not as large as the other's."""
     torch.set_num_threads(1)
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{folder}/meet", rank=index, world_size=2
     )
-    found = {name: loss_and_gradients(name, part_of(index)) for name in METHODS}
-    found["trained"] = trained()
-    found["parallel"] = penalised_gradients(part_of(index), parallel=True)
-    torch.save(found, Path(folder) / f"{index}.pt")
+    share = [torch.arange(0, 11), torch.arange(11, 30)][index]
+    part = rows().take(torch.cat([share, share + 30]))
+    torch.save(penalised_gradients(part, parallel=True), Path(folder) / f"{index}.pt")
     torch.distributed.destroy_process_group()
-
-
-def trained() -> list[torch.Tensor]:
-    trainer = Trainer(
-        make_method("diffmcdp", 0.7, 2, TrainingSettings(steps=4, batch_size=20)), network(), seed=5
-    )
-    trainer.fit(rows())
-    return list(trainer.network.state_dict().values())

@@ -1,3 +1,6 @@
+from localparity.auditing._answer import Answer as Answer
+from localparity.auditing._answer import GroupShare as GroupShare
+from localparity.auditing._answer import PairGap as PairGap
 from localparity.auditing._audit import Audit as Audit
 from localparity.auditing._audit import audit as audit
 from localparity.auditing._findings import Finding as Finding

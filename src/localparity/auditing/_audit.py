@@ -34,6 +34,7 @@ from localparity._validation import (
     require,
     setting,
 )
+from localparity.auditing._answer import Answer, answer_of
 from localparity.auditing._document import Document, DocumentKeywords, pair_records, plain_audit
 from localparity.auditing._evidence import Evidence
 from localparity.auditing._files import AuditColumns, Engine, Scorer, read_people, score_people
@@ -52,7 +53,7 @@ from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.metrics._within import within_bound
 from localparity.uncertainty import ImpactRatioCurve, WithinStrata
 from localparity.uncertainty._bands import as_interval_method
-from localparity.uncertainty._impact import curve_of_counts
+from localparity.uncertainty._impact import impact_ratio_curve
 from localparity.uncertainty._resampling import least_resamples
 
 DecideBy = Literal["estimate", "upper", "lower"]
@@ -247,6 +248,11 @@ class Audit:
         return next(pair for pair in self.pairs if (pair.groups, pair.label) == who)
 
     @cached_property
+    def answer(self) -> Answer:
+        """What was found, how sure that is and what can be done, in sentences and in numbers."""
+        return answer_of(self)
+
+    @cached_property
     def verdict(self) -> Verdict:
         """Whether there is a disparity, how large, where, and how sure that is, in words."""
         return verdict_of(self)
@@ -321,11 +327,12 @@ class Audit:
         -------
         ImpactRatioCurve
         """
-        return curve_of_counts(
+        return impact_ratio_curve(
             self.counts,
-            self.comparison,
             reference=reference,
             higher_is=self.higher_is or "better",
+            criterion=self.comparison.criterion,
+            min_group_size=self.comparison.min_group_size,
             confidence=self.confidence if self.counts.exchangeable else None,
         )
 

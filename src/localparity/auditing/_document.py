@@ -12,6 +12,7 @@ from localparity._text import group_text, number_text, percent
 from localparity._types import Criterion
 from localparity._validation import InputError, as_count
 from localparity._version import __version__
+from localparity.auditing._answer import Answer, answer_of
 from localparity.auditing._missing import bounds_sentences, breakdown_of
 from localparity.auditing._tables import (
     Section,
@@ -250,6 +251,15 @@ class Document:
     def criterion(self) -> Criterion:
         """Which people the first model's audit compares."""
         return self.first.comparison.criterion
+
+    def answer(self, name: str) -> Answer:
+        """What a model's audit found, with the verdict on the bound where there is one."""
+        return self._answer_of[name]
+
+    @cached_property
+    def _answer_of(self) -> dict[str, Answer]:
+        audits = self.audits.items()
+        return {name: answer_of(audit, self.max_mcdp, self.decide_by) for name, audit in audits}
 
     def answers(self, name: str) -> Answers:
         """The six questions, answered for a model."""

@@ -23,8 +23,9 @@ from localparity.auditing._missing import mostly_missing, what_could_be
 from localparity.auditing._provenance import target_of
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._score_counts import copies_of, copies_sentence, strata_of, with_everyone
-from localparity.metrics import Window
+from localparity.metrics import Interval, Window
 from localparity.metrics._gap_curve import curve_between
+from localparity.metrics._within import within_bound
 from localparity.uncertainty._permutation import least_p_value
 from localparity.uncertainty._resampling import least_resamples
 
@@ -345,7 +346,7 @@ SHOWN_EPSILON = 0.05
 
 
 @dataclass(frozen=True)
-class Answer:
+class QuestionAnswer:
     """A question, the answer in a word or two, and the answer in a sentence or two."""
 
     question: str
@@ -372,6 +373,7 @@ class BoundResult:
     within: bool
     between: str
     could_be_chance: bool
+    word: str
 
     @property
     def compared(self) -> str:
@@ -388,14 +390,22 @@ class BoundResult:
         return f"{self.compared} is {value}, {relation} the bound of {percent(self.max_mcdp)}{doubt}"
 
 
+_ENDS = {"estimate": "estimate", "upper": "high", "lower": "low"}
+
+
+def bound_pair(audit: Audit, decide_by: str) -> PairSummary:
+    """The pair whose MCDP, or an end of its interval, is compared with a bound."""
+    if decide_by == "estimate":
+        return audit.worst_pair(audit.findings[0])
+    return max(audit.pairs, key=lambda pair: getattr(pair.intervals[0], _ENDS[decide_by]))
+
+
 def bound_result(audit: Audit, max_mcdp: float, decide_by: DecideBy) -> BoundResult:
     """Whether an audit is within a bound, with what was compared."""
     finding = audit.findings[0]
     within = audit.passes(max_mcdp, decide_by=decide_by)
-    end = {"estimate": "estimate", "upper": "high", "lower": "low"}[decide_by]
-    pair = audit.worst_pair(finding)
-    if decide_by != "estimate":
-        pair = max(audit.pairs, key=lambda pair: getattr(pair.intervals[0], end))
+    end = _ENDS[decide_by]
+    pair = bound_pair(audit, decide_by)
     clear = within or decide_by != "estimate" or pair.significant_at(0, by_test=audit.has_test)
     return BoundResult(
         max_mcdp=max_mcdp,
@@ -405,7 +415,15 @@ def bound_result(audit: Audit, max_mcdp: float, decide_by: DecideBy) -> BoundRes
         within=within,
         between=between_text(audit, pair),
         could_be_chance=not clear,
+        word=_word(finding.interval, max_mcdp),
     )
+
+
+def _word(interval: Interval, max_mcdp: float) -> str:
+    """What is known of the true MCDP and a bound."""
+    if within_bound(interval.high, max_mcdp):
+        return "within"
+    return "undecided" if within_bound(interval.low, max_mcdp) else "above"
 
 
 def bound_lines(audit: Audit, bound: BoundResult) -> tuple[str, ...]:
@@ -431,7 +449,7 @@ def shown_finding(audit: Audit) -> Finding:
 class Answers:
     """The answers of an audit."""
 
-    answers: tuple[Answer, ...]
+    answers: tuple[QuestionAnswer, ...]
     steps: tuple[Step, ...]
     bound: BoundResult | None
 
@@ -448,7 +466,7 @@ class Answers:
             _for_whom(audit, pair, len(found)),
             _sureness(audit, pair, place),
             _within(bound),
-            Answer("What now?", steps[0].text, " ".join(f"{step.text}." for step in steps[1:])),
+            QuestionAnswer("What now?", steps[0].text, " ".join(f"{step.text}." for step in steps[1:])),
         )
         return cls(answers, steps, bound)
 
@@ -459,25 +477,25 @@ class Answers:
         return plain
 
 
-def _whether(audit: Audit) -> Answer:
+def _whether(audit: Audit) -> QuestionAnswer:
     question = "Is there a disparity?"
     if audit.verdict.status == "found" and mostly_missing(audit):
-        return Answer(question, "Yes, among people whose group is known", what_could_be(audit) or "")
+        return QuestionAnswer(question, "Yes, among people whose group is known", what_could_be(audit) or "")
     if audit.verdict.status == "found":
-        return Answer(
+        return QuestionAnswer(
             question, "Yes", "The groups' scores differ by more than chance explains with this many people."
         )
     if audit.verdict.status == "not found":
-        return Answer(
+        return QuestionAnswer(
             question,
             "None found",
             "What differs is no more than chance would show with this many people. A smaller disparity than "
             "this audit can see may still be there.",
         )
-    return Answer(question, "Cannot be told", audit.verdict.headline)
+    return QuestionAnswer(question, "Cannot be told", audit.verdict.headline)
 
 
-def _how_large(audit: Audit, pair: PairSummary, found: bool) -> Answer:
+def _how_large(audit: Audit, pair: PairSummary, found: bool) -> QuestionAnswer:
     question = "How large, and where?"
     window = window_of(audit, pair, shown_finding(audit).epsilon)
     if window.gap == 0.0:
@@ -490,14 +508,14 @@ def _how_large(audit: Audit, pair: PairSummary, found: bool) -> Answer:
         text = f"This is the {clearest}. {text} {capitalised(mcdp_text(audit, 0))}."
     if not mostly_missing(audit):
         text = " ".join(filter(None, (text, what_could_be(audit))))
-    return Answer(question, _points(pair.window.gap), text)
+    return QuestionAnswer(question, _points(pair.window.gap), text)
 
 
 def _points(gap: float) -> str:
     return f"{100.0 * gap:.1f} points"
 
 
-def _for_whom(audit: Audit, pair: PairSummary, found: int) -> Answer:
+def _for_whom(audit: Audit, pair: PairSummary, found: int) -> QuestionAnswer:
     window, whose = pair.window, ""
     if window.lower is not None and window.higher is not None:
         lower = group_text(window.lower)
@@ -507,36 +525,38 @@ def _for_whom(audit: Audit, pair: PairSummary, found: int) -> Answer:
     if len(audit.pairs) > 1:
         many = "pair differs" if found == 1 else "pairs differ"
         others = f" Of {len(audit.pairs):,} pairs compared, {found:,} {many} by more than chance explains."
-    return Answer("For whom?", between_text(audit, pair), (whose + others).strip())
+    return QuestionAnswer("For whom?", between_text(audit, pair), (whose + others).strip())
 
 
-def _sureness(audit: Audit, pair: PairSummary, place: int) -> Answer:
+def _sureness(audit: Audit, pair: PairSummary, place: int) -> QuestionAnswer:
     interval = pair.intervals[place]
     at = audit.findings[place].epsilon
     which = "the largest difference between them" + (f" that lasts over {2 * at:g}" if at else "")
     short = f"{100 * interval.low:.1f} to {100 * interval.high:.1f} points"
     sentence = f"With {100 * interval.confidence:g}% confidence, {which} lies in this interval."
     if pair.p_values is None or not audit.has_test or audit.findings[place].too_wide:
-        return Answer("How sure is that?", short, sentence + " It was not tested.")
+        return QuestionAnswer("How sure is that?", short, sentence + " It was not tested.")
     p_value = pair.p_values[place]
     often = share_of_audits(p_value, audit.n_resamples)
     chance = f"If the groups did not differ, chance alone would show as much in {often}"
-    return Answer(
+    return QuestionAnswer(
         "How sure is that?", short, f"{sentence} {chance} (p-value {p_value_at(audit, place, p_value)})."
     )
 
 
-def _within(bound: BoundResult | None) -> Answer:
+def _within(bound: BoundResult | None) -> QuestionAnswer:
     question = "Is it within the bound?"
     if bound is None:
-        return Answer(question, "No bound was set", "Set the most that you accept with --max-mcdp.")
-    return Answer(question, "Yes" if bound.within else "No", f"{capitalised(bound.sentence)}.")
+        return QuestionAnswer(question, "No bound was set", "Set the most that you accept with --max-mcdp.")
+    return QuestionAnswer(question, "Yes" if bound.within else "No", f"{capitalised(bound.sentence)}.")
 
 
 # What can be done after an audit: commands that work on the same file, with what the audit was told.
 
 
 _USUAL_BOUND = 0.05
+_FEWEST_FEATURES = 2
+"""A file with fewer columns beside scores, groups and classes is one of scores, not of people to fit on."""
 _ELSEWHERE = "Fit a model within the bound, with localparity repair, where its features and classes are"
 
 
@@ -605,7 +625,12 @@ def _fit(audit: Audit, most: float, command: str, out: str) -> str:
     options: dict[str, Any] = {"target": target or "TARGET", "group": columns.get("group", ["GROUP"])}
     if file is not None:
         lacking = audit.missing_rows.groups or audit.missing_rows.labels or audit.missing_rows.weights
-        if target is None or lacking or not file.features or not {"encoding", "sheet"} >= set(file.reading):
+        if (
+            target is None
+            or lacking
+            or len(file.features) < _FEWEST_FEATURES
+            or not {"encoding", "sheet"} >= set(file.reading)
+        ):
             return ""
         unused = [columns[use] for use in ("score", "cluster") if use in columns]
         label = [columns["label"]] if columns.get("label", target) != target else []

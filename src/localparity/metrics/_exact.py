@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -88,6 +88,9 @@ class CellTable:
     entries : ndarray of shape (cells, keys, 1), or more
         The number of rows and, with weights, the limbs of their sum (and of the sum of their squares), as
         `localparity.counts._weights` has them.
+    gaps : ndarray of shape (labels, pairs, 2, cells)
+        Bounds of each pair's signed gap inside each cell, where a source knows closer ones than the entries
+        say: those at both ends of a cell lie between them. Empty where it does not.
 
     Examples
     --------
@@ -102,6 +105,7 @@ class CellTable:
     lowest: FloatArray
     highest: FloatArray
     entries: IntArray
+    gaps: FloatArray = field(default_factory=lambda: np.empty((0, 0, 2, 0)))
 
     @classmethod
     def empty(cls, keys: list[Key], cells: int, *, weighted: bool) -> CellTable:
@@ -152,9 +156,9 @@ class CellTable:
         return replace(table, numbers=np.full(scores.size, -1), lowest=scores, highest=scores)
 
     @property
-    def steps(self) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+    def steps(self) -> tuple[IntArray, FloatArray, FloatArray, IntArray, FloatArray]:
         """The table as compiled loops take it."""
-        return self.numbers, self.lowest, self.highest, self.entries
+        return self.numbers, self.lowest, self.highest, self.entries, self.gaps
 
     @property
     def rows(self) -> IntArray:
@@ -193,7 +197,7 @@ class CellTable:
         np.maximum(self.highest, other.highest, out=self.highest)
 
     def at(self, cells: IntArray | BoolArray) -> CellTable:
-        """Some of the cells.
+        """Some of the cells, without what is known of the gaps inside.
 
         Parameters
         ----------
@@ -323,6 +327,13 @@ class Search:
     @cached_property
     def _pairs(self) -> IntArray:
         return self.comparison.pair_places(self._groups[0])
+
+    @cached_property
+    def sides(self) -> BoolArray:
+        """Which keys the two sides of each pair are made of: an array of shape (labels, pairs, 2, keys)."""
+        groups, group_of = self._groups
+        members = [group_of == place for place in range(len(groups))] + [group_of >= 0]
+        return np.stack(members)[self._pairs].transpose(2, 0, 1, 3)
 
     @cached_property
     def _terms(self) -> tuple[Any, ...]:

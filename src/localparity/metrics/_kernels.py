@@ -282,12 +282,17 @@ def highest_runs(knots: FloatArray, gap: FloatArray, reach: FloatArray) -> Float
 
 @compiled
 def _bound_gap(
-    first: FloatArray, second: FloatArray, known: BoolArray, slack: float, bounds: FloatArray
+    first: FloatArray,
+    second: FloatArray,
+    known: BoolArray,
+    inside: FloatArray,
+    slack: float,
+    bounds: FloatArray,
 ) -> None:
     """The least and the greatest absolute gap, in two rows, inside each cell and from its end on, in turns.
 
     A distribution begins with 0, and has the share up to the end of each cell. Of a cell that is known to
-    have one score, nothing lies inside.
+    have one score, nothing lies inside. `inside` has closer bounds of the signed gap there, or is empty.
     """
     for cell in range(known.size):
         gap = abs(first[cell + 1] - second[cell + 1])
@@ -297,6 +302,8 @@ def _bound_gap(
             bounds[0, after - 1], bounds[1, after - 1] = bounds[0, after], bounds[1, after]
             continue
         least, most = first[cell] - second[cell + 1], first[cell + 1] - second[cell]
+        if inside.size:
+            least, most = max(least, inside[0, cell]), min(most, inside[1, cell])
         bounds[0, after - 1] = max(0.0, max(least, -most) - slack)
         bounds[1, after - 1] = max(abs(least), abs(most)) + slack
     bounds[:, -1] = 0.0
@@ -308,29 +315,31 @@ def bound_pairs(
     known: BoolArray,
     shares: FloatArray,
     pairs: IntArray,
+    gaps: FloatArray,
     reach: FloatArray,
     slack: float,
     worst: bool,
 ) -> FloatArray:
     """The least and the greatest MCDP of each pair (rows) at each half-width (columns), given cells.
 
-    `begins` has where each cell begins and ends. `reach` has, for each bound, the half-widths that a run must
-    exceed: to carry a window whatever the rounding, and to carry one at all. With `worst`, a pair whose gap
-    is nowhere as large as another's MCDP at any half-width is bounded by its largest gap alone.
+    `begins` has where each cell begins and ends, and `gaps` what is known of each pair's gap inside. `reach`
+    has, for each bound, the half-widths that a run must exceed: to carry a window whatever the rounding, and
+    to carry one at all. With `worst`, a pair whose gap is nowhere as large as another's MCDP, at any
+    half-width, is bounded by its largest gap alone.
     """
     found = np.zeros((2, len(pairs), reach.shape[1]))
     bounds = np.empty((2, begins.size))
     order = np.argsort(reach[1])
     largest = np.ones(len(pairs))
     for pair in range(len(pairs) if worst and len(pairs) > 1 else 0):
-        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, slack, bounds)
+        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, gaps[pair], slack, bounds)
         largest[pair] = bounds[1].max()
     reached = np.zeros(reach.shape[1])
     for pair in np.argsort(-largest):
         found[1, pair] = largest[pair]
         if worst and largest[pair] < reached.min():
             continue
-        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, slack, bounds)
+        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, gaps[pair], slack, bounds)
         highest = np.zeros(order.size)
         for side in range(2):
             raise_highest_runs(begins, bounds[side], reach[side][order], highest)
@@ -345,6 +354,7 @@ def open_cells(
     known: BoolArray,
     shares: FloatArray,
     pairs: IntArray,
+    gaps: FloatArray,
     least: FloatArray,
     most: FloatArray,
     reach: FloatArray,
@@ -354,7 +364,7 @@ def open_cells(
     decides = np.zeros(known.size, np.bool_)
     bounds = np.empty((2, begins.size))
     for pair in range(len(pairs)):
-        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, slack, bounds)
+        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, gaps[pair], slack, bounds)
         found = deciding_steps(begins, bounds[0], bounds[1], least[pair], most[pair], reach)
         for cell in range(known.size):
             decides[cell] = decides[cell] or (found[2 * cell] and not known[cell])
@@ -434,7 +444,7 @@ def score_steps(
         entry[0] += 1
         if weights.size:
             _add_weight(weights[order[row]], entry)
-    return np.full(found, -1, np.int64), distinct[:found], distinct[:found], entries
+    return np.full(found, -1, np.int64), distinct[:found], distinct[:found], entries, np.empty((0, 0, 2, 0))
 
 
 @compiled
@@ -459,32 +469,48 @@ def _block_steps(
     for step in range(numbers.size if block == 1 and seen.size else 0):
         if seen[0, numbers[step]] <= seen[1, numbers[step]]:
             lowest[step], highest[step] = seen[0, numbers[step]], seen[1, numbers[step]]
-    return numbers, lowest, highest, sums
+    return numbers, lowest, highest, sums, np.empty((0, 0, 2, 0))
+
+
+@compiled
+def _copy_step(steps: Any, step: int, copies: Any, at: int) -> None:
+    """Copy a step to a place among others."""
+    copies[0][at], copies[1][at], copies[2][at] = steps[0][step], steps[1][step], steps[2][step]
+    _, keys, width = steps[3].shape
+    for key in range(keys):
+        for place in range(width):
+            copies[3][at, key, place] = steps[3][step, key, place]
+    labels, pairs, _, cells = steps[4].shape
+    for label in range(labels if cells else 0):
+        for pair in range(pairs):
+            copies[4][label, pair, 0, at] = steps[4][label, pair, 0, step]
+            copies[4][label, pair, 1, at] = steps[4][label, pair, 1, step]
 
 
 @compiled
 def with_finer(steps: Any, opened: BoolArray, finer: Any) -> Any:
     """The steps, without numbers, of which those that are opened are replaced by finer ones of their rows."""
-    kept_ends, new_ends = steps[2], finer[2]
-    size = opened.size - opened.sum() + new_ends.size
-    numbers = np.full(size, -1, np.int64)
-    lowest, highest = np.empty(size, np.float64), np.empty(size, np.float64)
-    entries = np.empty((size, *steps[3].shape[1:]), np.int64)
+    size = opened.size - opened.sum() + finer[2].size
+    labels, pairs = steps[4].shape[:2] if steps[4].size else finer[4].shape[:2]
+    gaps = np.empty((labels, pairs, 2, size if labels else 0))
+    gaps[:, :, 0], gaps[:, :, 1] = -np.inf, np.inf
+    numbers, lowest, highest = np.empty(size, np.int64), np.empty(size), np.empty(size)
+    joined = numbers, lowest, highest, np.empty((size, *steps[3].shape[1:]), np.int64), gaps
     found = 0
     new = 0
     for step in range(opened.size):
         if not opened[step]:
-            lowest[found], highest[found], entries[found] = steps[1][step], kept_ends[step], steps[3][step]
+            _copy_step(steps, step, joined, found)
+            numbers[found] = -1
             found += 1
             continue
-        while new < new_ends.size and new_ends[new] <= kept_ends[step]:
-            numbers[found], lowest[found], highest[found] = finer[0][new], finer[1][new], new_ends[new]
-            entries[found] = finer[3][new]
+        while new < finer[2].size and finer[2][new] <= steps[2][step]:
+            _copy_step(finer, new, joined, found)
             found += 1
             new += 1
     if found != size:
         raise AssertionError("the finer steps are not those of the steps that are opened")
-    return numbers, lowest, highest, entries
+    return joined
 
 
 @compiled
@@ -535,7 +561,7 @@ def bound_steps(steps: Any, terms: Any) -> tuple[FloatArray, FloatArray, FloatAr
 
     The bounds have the shape (labels, 2, pairs, half-widths), and are 0 of pairs that are not compared.
     """
-    _, lowest, highest, entries = steps
+    _, lowest, highest, entries, gaps = steps
     group_of, pairs, compared, reach, frame, slack, worst = terms
     begins, known = _begins_of(lowest, highest, frame), lowest == highest
     labels, groups = len(group_of), group_of.max() + 1
@@ -544,7 +570,8 @@ def bound_steps(steps: Any, terms: Any) -> tuple[FloatArray, FloatArray, FloatAr
     for label in range(labels):
         shares[label] = _shares_below(entries, group_of[label], groups)
         chosen = np.flatnonzero(compared[label])
-        found = bound_pairs(begins, known, shares[label], pairs[chosen], reach, slack, worst)
+        inside = gaps[label][chosen] if gaps.size else np.empty((chosen.size, 2, 0))
+        found = bound_pairs(begins, known, shares[label], pairs[chosen], inside, reach, slack, worst)
         for place in range(chosen.size):
             bounds[label, :, chosen[place]] = found[:, place]
     return begins, shares, bounds
@@ -555,7 +582,7 @@ def decide(steps: Any, terms: Any) -> tuple[BoolArray, BoolArray]:
     """The steps that decide MCDP of every pair, or of the worst alone, and the pairs of each label (rows)
     whose MCDP is asked for.
     """
-    numbers, lowest, highest, _ = steps
+    numbers, lowest, highest, _, gaps = steps
     _, pairs, compared, reach, _, slack, worst = terms
     begins, shares, bounds = bound_steps(steps, terms)
     known, floor = lowest == highest, np.zeros(reach.shape[1])
@@ -568,11 +595,13 @@ def decide(steps: Any, terms: Any) -> tuple[BoolArray, BoolArray]:
             least, most = np.maximum(bounds[label, 0, pair], floor), bounds[label, 1, pair]
             if compared[label, pair] and (most >= floor).any():
                 matters[label, pair] = True
+                inside = gaps[label, pair : pair + 1] if gaps.size else np.empty((1, 2, 0))
                 opened |= open_cells(
                     begins,
                     known,
                     shares[label],
                     pairs[pair : pair + 1],
+                    inside,
                     least.reshape(1, -1),
                     most.reshape(1, -1),
                     reach[1],

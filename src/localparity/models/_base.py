@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
@@ -97,6 +98,7 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
     """
 
     _model_type: ClassVar[type[Model]]
+    _backend_type: ClassVar[Callable[..., Backend[Any]]]
 
     strength: float | None
     max_mcdp: float | None
@@ -171,7 +173,7 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
                 tested = tested._replace(features=self._read_features(tested.features))
         if self.max_mcdp is not None or self.patience is not None:
             rows, validation = rows.hold_out(fraction, seed)
-        backend = self._make_backend(rows, validation, seed)
+        backend = self._backend_type(self, rows, validation, seed)
         if self.max_mcdp is None:
             self.strength_ = self._given_strength()
             model = self._train(backend, self.strength_, "fit")
@@ -184,10 +186,6 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
     @abstractmethod
     def _default_strength(self) -> float:
         """Return the strength where neither it nor a bound is given."""
-
-    @abstractmethod
-    def _make_backend(self, rows: TrainingRows, validation: TrainingRows | None, seed: int) -> Backend[Any]:
-        """Return what trains on these rows, after the parameters have been checked."""
 
     def _search(self, backend: Backend[Any], validation: TrainingRows, tested: TrainingRows | None) -> Model:
         """Return the most accurate model within the bound, else warn and return the nearest.

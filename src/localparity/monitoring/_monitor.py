@@ -559,13 +559,7 @@ def _answer(period: Period | None, watch: Watch) -> PeriodResult:
 
 
 def _stretches(indexes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The begin and the end of each run of consecutive numbers.
-
-    Examples
-    --------
-    >>> list(_stretches([0, 1, 2, 7]))
-    [(0, 3), (7, 8)]
-    """
+    """The begin and the end of each run of consecutive numbers."""
     begin = None
     for number, index in enumerate(indexes):
         begin = index if begin is None else begin

@@ -288,13 +288,7 @@ class PostgresServer:
 
 
 def is_database(location: str) -> bool:
-    """Whether a location is the URL of a database rather than a folder.
-
-    Examples
-    --------
-    >>> is_database("postgresql://host/scores#credit"), is_database("kept")
-    (True, False)
-    """
+    """Whether a location is the URL of a database rather than a folder."""
     return re.match(r"postgres(ql)?://", location) is not None
 
 

@@ -167,13 +167,7 @@ APPROXIMATE = (
 
 
 def how_many(periods: int, every: str) -> str:
-    """A number of days or hours in words.
-
-    Examples
-    --------
-    >>> how_many(1, "day"), how_many(16, "hour")
-    ('1 day', '16 hours')
-    """
+    """A number of days or hours in words."""
     return f"{periods:,} {every}" if periods == 1 else f"{periods:,} {every}s"
 
 

@@ -66,7 +66,7 @@ def test_the_loss_falls_and_the_penalty_evens_the_scores() -> None:
         history = trainer.fit(TRAINING, VALIDATION)
         assert history[-1]["loss"] < history[0]["loss"]
         assert [record["step"] for record in history if "mcdp" in record] == [40, 80, 120]
-        found[name] = evaluate(trainer.network, VALIDATION)
+        found[name] = evaluate(trainer.network, VALIDATION, settings)[1]
     assert found["diffmcdp"].mcdp < 0.6 * found["erm"].mcdp
     assert found["erm"].average_precision > 0.9
 
@@ -79,7 +79,7 @@ def test_early_stopping_goes_back_to_the_best() -> None:
     trainer = Trainer(make_method("erm", 0.0, 2, settings), multilayer(6, (64, 64), 0.0))
     history = trainer.fit(TRAINING, VALIDATION)
     assert len(history) < 400
-    kept = evaluate(trainer.network, VALIDATION)
+    kept = evaluate(trainer.network, VALIDATION, settings)[1]
     checks = [record for record in history if "mcdp" in record]
     assert kept.average_precision == pytest.approx(checks[-4]["average_precision"])
 

@@ -99,27 +99,26 @@ def test_the_hessian_agrees_with_finite_differences_at_a_held_threshold() -> Non
         gap = abs(smoothed_gap(logistic(at), codes, 0, 1, threshold, temperature))
         return float(np.sum(np.logaddexp(0.0, at) - labels * at)) + strength * 120 * gap
 
-    exact, (_, positive) = objective.exact_hessian(margins), objective(margins)
-    step = 1e-3
+    hessian, step = objective(margins)[1], 1e-3
+    plain = logistic(margins) * (1.0 - logistic(margins))
+    exact = np.empty(120)
     for row in range(120):
         moved = np.eye(120)[row] * step
-        difference = (held(margins + moved) + held(margins - moved) - 2.0 * held(margins)) / step**2
-        assert exact[row] == pytest.approx(difference, abs=2e-3)
-    assert exact.min() < 0.0 < positive.min()
-    assert (positive >= exact).all()
-    plain = logistic(margins) * (1.0 - logistic(margins))
-    np.testing.assert_allclose(positive - plain, np.abs(exact - plain), atol=1e-12)
+        exact[row] = (held(margins + moved) + held(margins - moved) - 2.0 * held(margins)) / step**2
+    assert exact.min() < 0.0 < hessian.min()
+    np.testing.assert_allclose(hessian - plain, np.abs(exact - plain), atol=2e-3)
 
 
 @pytest.mark.parametrize("search", ["exact", "soft"])
 def test_that_the_threshold_moves_hardly_shows_with_many_rows(search: str) -> None:
     labels, codes, margins, _ = draw(30_000, 2)
     objective = MCDPObjective(labels, sensitive_features=codes, strength=0.5, temperature=20.0, search=search)
-    exact, step = objective.exact_hessian(margins), 1e-3
+    hessian, step = objective(margins)[1], 1e-3
     for row in range(5):
         moved = np.eye(1, 30_000, row)[0] * step
         difference = (objective(margins + moved)[0][row] - objective(margins - moved)[0][row]) / (2.0 * step)
-        assert exact[row] == pytest.approx(difference, abs=0.02)
+        plain = logistic(margins[row]) * (1.0 - logistic(margins[row]))
+        assert hessian[row] - plain == pytest.approx(abs(difference - plain), abs=0.02)
 
 
 def test_weights_count_as_repeated_rows() -> None:

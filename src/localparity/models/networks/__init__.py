@@ -6,7 +6,7 @@ require("torch", extra="train")
 
 from localparity.models.networks._batches import TensorRows  # noqa: E402
 from localparity.models.networks._classifier import LocalParityClassifier  # noqa: E402
-from localparity.models.networks._distributed import gather_rows  # noqa: E402
+from localparity.models.networks._losses import gather_rows  # noqa: E402
 from localparity.models.networks._methods import (  # noqa: E402
     METHODS,
     Method,

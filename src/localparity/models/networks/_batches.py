@@ -7,8 +7,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from localparity.models.networks._distributed import process_index, world_size
-
 
 class TensorRows(NamedTuple):
     """Rows to train on or to evaluate, as tensors.
@@ -73,7 +71,7 @@ class Batches:
     """Epochs of shuffled rows, in batches of equal size.
 
     Rows left at the end of an epoch that do not fill a batch are skipped; if there are fewer rows than a
-    batch has, every batch is all of them. Under several processes each takes its share of the same batch.
+    batch has, every batch is all of them.
     """
 
     def __init__(self, rows: int, batch_size: int, seed: int) -> None:
@@ -91,7 +89,7 @@ class Batches:
         if len(self.order) < self.size:
             self.order = torch.randperm(self.rows, generator=self.generator)
         batch, self.order = self.order[: self.batch_size], self.order[self.batch_size :]
-        return batch[process_index() :: world_size()]
+        return batch
 
 
 class BalancedBatches(Batches):
@@ -99,12 +97,6 @@ class BalancedBatches(Batches):
 
     Each group has its own epochs; a group with fewer rows than its share of a batch is drawn with
     replacement. A batch has no more rows than there are.
-
-    Examples
-    --------
-    >>> batches = BalancedBatches(torch.tensor([0, 0, 0, 1]), 2, 4, seed=0)
-    >>> batches.draw()[2:]
-    tensor([3, 3])
     """
 
     def __init__(self, groups: Tensor, n_groups: int, batch_size: int, seed: int) -> None:
@@ -126,11 +118,11 @@ class BalancedBatches(Batches):
         members = self.members[group]
         if len(members) < self.share:
             indices = torch.randint(len(members), (self.share,), generator=self.generator)
-            return members[indices][process_index() :: world_size()]
+            return members[indices]
         if len(self.orders[group]) < self.share:
             self.orders[group] = members[torch.randperm(len(members), generator=self.generator)]
         batch, self.orders[group] = self.orders[group][: self.share], self.orders[group][self.share :]
-        return batch[process_index() :: world_size()]
+        return batch
 
 
 def balancing_weights(rows: TensorRows, n_groups: int) -> TensorRows:

@@ -40,9 +40,6 @@ STRENGTHS: dict[str, float] = {
 }
 
 
-# Networks as a backend: trained at a strength, scored and stored.
-
-
 @dataclass(frozen=True)
 class NetworkModel(Model):
     """A trained network, and a record of each step of its training."""
@@ -93,16 +90,17 @@ class NetworkBackend(Backend[NetworkModel]):
 
     def __init__(
         self,
-        method: str,
-        settings: TrainingSettings,
-        rows: tuple[TensorRows, TensorRows | None],
-        *,
-        n_groups: int,
+        classifier: LocalParityClassifier,
+        rows: TrainingRows,
+        validation: TrainingRows | None,
         seed: int,
     ) -> None:
-        self.method, self.settings, self.n_groups, self.seed = method, settings, n_groups, seed
-        self.training, self.validation = rows
-        self.pace = Pace(settings.steps, settings.learning_rate)
+        self.method, self.settings, self.seed = classifier.method, classifier._settings(), seed
+        device, precision = as_device(classifier.device), classifier.precision
+        self.training = as_tensors(rows, precision, device)
+        self.validation = None if validation is None else as_tensors(validation, precision, device)
+        self.n_groups = len(rows.group_names)
+        self.pace = Pace(self.settings.steps, self.settings.learning_rate)
 
     def train(self, strength: float, pace: Pace, progress: Progress | None = None) -> NetworkModel:
         """Return the network trained at a strength; all strengths start alike."""
@@ -260,6 +258,7 @@ class LocalParityClassifier(BoundedClassifier):
     """
 
     _model_type = NetworkModel
+    _backend_type = NetworkBackend
     _libraries = ("torch",)
     _encoder_type = TableEncoder
     encoder_: TableEncoder
@@ -337,9 +336,9 @@ class LocalParityClassifier(BoundedClassifier):
 
     def _settings(self) -> TrainingSettings:
         """Return the preset's settings, replaced by the parameters of the same name that are given."""
-        given = {field.name: getattr(self, field.name, None) for field in fields(TrainingSettings)}
+        parameters = {field.name: getattr(self, field.name, None) for field in fields(TrainingSettings)}
         return replace(
-            PRESETS[self.preset], **{name: value for name, value in given.items() if value is not None}
+            PRESETS[self.preset], **{name: value for name, value in parameters.items() if value is not None}
         )
 
     def _check_parameters(self) -> None:
@@ -352,13 +351,6 @@ class LocalParityClassifier(BoundedClassifier):
         if self.method not in STRENGTHS:
             raise InputError(f"must be given for method {self.method!r}, which has no default", "strength")
         return STRENGTHS[self.method]
-
-    def _make_backend(self, rows: TrainingRows, validation: TrainingRows | None, seed: int) -> NetworkBackend:
-        device = as_device(self.device)
-        training = as_tensors(rows, self.precision, device)
-        held_out = None if validation is None else as_tensors(validation, self.precision, device)
-        settings, n_groups = self._settings(), len(rows.group_names)
-        return NetworkBackend(self.method, settings, (training, held_out), n_groups=n_groups, seed=seed)
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         super()._restore(learned, files)

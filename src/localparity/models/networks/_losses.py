@@ -6,7 +6,7 @@ import math
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 
 from localparity._types import Criterion
 from localparity._validation import (
@@ -82,6 +82,56 @@ def _one_column(y_score: Tensor) -> str:
     if columns == 2:
         return "; use y_score[:, 1], or y_score[:, 1] - y_score[:, 0] for the logits of two classes"
     return "; call the loss on the column of one class"
+
+
+def gather_rows(values: Tensor) -> Tensor:
+    """Gather the rows of all processes, one process after the other; gradients flow to the process's own.
+
+    Parameters
+    ----------
+    values : Tensor of shape (n_samples, ...)
+        This process's rows; the processes may have different numbers of them.
+
+    Returns
+    -------
+    Tensor
+        The same on every process; `values` itself if there is one process.
+
+    Examples
+    --------
+    >>> import torch
+    >>> gather_rows(torch.tensor([0.1, 0.2]))
+    tensor([0.1000, 0.2000])
+    """
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return values
+    gathered: Tensor = _Gather.apply(values)  # type: ignore[no-untyped-call]
+    return gathered
+
+
+class _Gather(torch.autograd.Function):
+    """Every process computes the same loss, whose gradients are then averaged over the processes.
+
+    So the gradient of a gathered row is multiplied by their number.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor) -> Tensor:
+        size = torch.tensor([len(values)], device=values.device)
+        sizes = [torch.zeros_like(size) for _ in range(distributed.get_world_size())]
+        distributed.all_gather(sizes, size)
+        counts = [int(size) for size in sizes]
+        padded = values.new_zeros((max(counts), *values.shape[1:]))
+        padded[: len(values)] = values
+        parts = [torch.empty_like(padded) for _ in counts]
+        distributed.all_gather(parts, padded)
+        start = sum(counts[: distributed.get_rank()])
+        ctx.own = slice(start, start + len(values))
+        return torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
+        return gradients[0][ctx.own] * distributed.get_world_size()
 
 
 # Recent scores, which show what a batch is too small to show.
@@ -292,14 +342,8 @@ class ABCCLoss(_DisparityLoss):
     temperature : float, default=10.0
         The steepness of the sigmoid that replaces the step of a distribution. A higher one follows ABCC more
         closely and gives fewer rows a gradient.
-    criterion : str, default="demographic_parity"
-        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
-        "equalized_odds" (the worse of the two labels).
-    from_logits : bool, default=False
-        Whether the loss takes logits in place of scores.
-    n_groups : int, optional
-        The number of groups. None reads it from the largest code in the batch, which does not work under
-        ``torch.func.vmap``, ``torch.compile`` and CUDA graphs.
+    criterion, from_logits, n_groups
+        As in `DPLoss`.
 
     Examples
     --------
@@ -356,14 +400,8 @@ class MCDPLoss(_DisparityLoss):
         The number of recent rows to remember. The thresholds and the signs of the gaps are then found in the
         memory, and the gradient, taken on the batch, is unbiased given them; the value is the memory's
         disparity. For small groups and small batches.
-    criterion : str, default="demographic_parity"
-        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
-        "equalized_odds" (the worse of the two labels).
-    from_logits : bool, default=False
-        Whether the loss takes logits in place of scores.
-    n_groups : int, optional
-        The number of groups. None reads it from the largest code in the batch, which does not work under
-        ``torch.func.vmap``, ``torch.compile`` and CUDA graphs.
+    criterion, from_logits, n_groups
+        As in `DPLoss`.
 
     Examples
     --------

@@ -17,7 +17,6 @@ from localparity._types import Criterion
 from localparity._validation import InputError, as_choice, as_count, as_number, as_strength
 from localparity.counts._comparison import CRITERIA
 from localparity.models.networks._batches import BalancedBatches, Batches, TensorRows, balancing_weights
-from localparity.models.networks._distributed import gather_rows, mean_over_processes, world_size
 from localparity.models.networks._losses import (
     DEFAULT_SEARCH,
     DEFAULT_SHARPNESS,
@@ -96,18 +95,14 @@ class ScoredBatch(NamedTuple):
 
     Parameters
     ----------
-    own : TensorRows
-        This process's rows.
-    own_logits : Tensor
-        Their logits.
+    rows : TensorRows
+        The batch.
+    logits : Tensor
+        The logits of the rows.
     entry : Tensor
         Their values where the network's body begins.
     hidden : Tensor
         Their values in the last hidden layer.
-    whole : TensorRows
-        The rows of all processes, except for the features, which are this process's.
-    logits : Tensor
-        The logits of all processes' rows.
     autocast : context manager
         The precision of the network's forward pass, for a penalty that repeats it.
 
@@ -119,12 +114,10 @@ class ScoredBatch(NamedTuple):
     ...         return self.strength * batch.logits.square().mean()
     """
 
-    own: TensorRows
-    own_logits: Tensor
+    rows: TensorRows
+    logits: Tensor
     entry: Tensor
     hidden: Tensor
-    whole: TensorRows
-    logits: Tensor
     autocast: AbstractContextManager[Any]
 
 
@@ -257,16 +250,16 @@ class Method(nn.Module):
 def objective(
     method: Method, network: Network, batch: TensorRows, autocast: AbstractContextManager[Any]
 ) -> Tensor:
-    """The loss of a batch over all processes; `autocast` is the precision of the network's forward pass."""
+    """The loss of a batch; `autocast` is the precision of the network's forward pass."""
     with autocast:
         entry = network.trunk(batch.features)
         hidden = network.body(entry)
-        own_logits = network.logits(hidden)
-    own_logits, entry, hidden = (values.to(batch.weights) for values in (own_logits, entry, hidden))
-    whole = TensorRows(batch.features, *(gather_rows(column) for column in batch[1:]))
-    scored = ScoredBatch(batch, own_logits, entry, hidden, whole, gather_rows(own_logits), autocast)
-    loss = cross_entropy(scored.logits, whole)
-    return loss + method.penalty(network, scored) if method.penalised else loss
+        logits = network.logits(hidden)
+    logits, entry, hidden = (values.to(batch.weights) for values in (logits, entry, hidden))
+    loss = cross_entropy(logits, batch)
+    if not method.penalised:
+        return loss
+    return loss + method.penalty(network, ScoredBatch(batch, logits, entry, hidden, autocast))
 
 
 def cross_entropy(logits: Tensor, rows: TensorRows, among: Tensor | None = None) -> Tensor:
@@ -309,13 +302,12 @@ class AdvDebias(Method):
 
     def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
         """The strength times the adversary's cross-entropy."""
-        hidden = gather_rows(batch.hidden)
         # The value is that of the hidden layer, exactly; the gradient is its negative.
-        guess = self.adversary(2.0 * hidden.detach() - hidden)
+        guess = self.adversary(2.0 * batch.hidden.detach() - batch.hidden)
         codes = torch.arange(self.n_groups, device=guess.device)[-guess.shape[1] :]
-        truth = (batch.whole.groups[:, None] == codes).to(guess)
+        truth = (batch.rows.groups[:, None] == codes).to(guess)
         losses = binary_cross_entropy_with_logits(guess, truth, reduction="none").mean(-1)
-        weights = batch.whole.weights
+        weights = batch.rows.weights
         return self.strength * (losses * weights).sum() / weights.sum()
 
 
@@ -372,15 +364,15 @@ class FairMixup(Method):
         def total(entry: Tensor) -> Tensor:
             return torch.sigmoid(network.logits(network.body(entry))).sum()
 
-        gradient = torch.func.grad(total)(mixed)
-        return gather_rows((gradient * direction).flatten(1).sum(1)).mean().abs()
+        gradient: Tensor = torch.func.grad(total)(mixed)
+        return (gradient * direction).flatten(1).sum(1).mean().abs()
 
 
 # DiffDP, DiffABCC and DiffMCDP: methods whose penalty is one of the losses.
 
 
 class LossMethod(Method):
-    """Cross-entropy plus a loss of the whole batch's logits."""
+    """Cross-entropy plus a loss of the batch's logits."""
 
     criteria = CRITERIA
 
@@ -394,7 +386,7 @@ class LossMethod(Method):
 
     def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
         """The strength times the loss."""
-        rows = batch.whole
+        rows = batch.rows
         disparity: Tensor = self.loss(batch.logits, rows.groups, rows.labels, rows.weights)
         return self.strength * disparity
 
@@ -478,9 +470,9 @@ class DRAlign(LossMethod):
 
         def losses(weights: dict[str, Tensor]) -> Tensor:
             with batch.autocast:
-                logits: Tensor = functional_call(network, weights, (batch.own.features,))
-            logits = logits.to(batch.logits)
-            return torch.stack([_share_of_loss(logits, batch, group) for group in range(self.n_groups)])
+                logits: Tensor = functional_call(network, weights, (batch.rows.features,))
+            members = [batch.rows.groups == group for group in range(self.n_groups)]
+            return torch.stack([cross_entropy(logits.to(batch.logits), batch.rows, one) for one in members])
 
         with frozen_statistics(network):
             values, pull = torch.func.vjp(losses, weights)[:2]
@@ -488,24 +480,9 @@ class DRAlign(LossMethod):
             units = torch.eye(self.n_groups, dtype=values.dtype, device=values.device)
             gradients = [pull(unit)[0] for unit in units]
         return [
-            torch.stack([_importance(weight, gradient[name]) for gradient in gradients])
+            torch.stack([(weight * gradient[name]).square().flatten(1).sum(1) for gradient in gradients])
             for name, weight in weights.items()
         ]
-
-
-def _importance(weight: Tensor, gradient: Tensor) -> Tensor:
-    """The importance of each unit, by its incoming weights."""
-    return (weight * mean_over_processes(gradient)).square().flatten(1).sum(1)
-
-
-def _share_of_loss(logits: Tensor, batch: ScoredBatch, group: int) -> Tensor:
-    """The process's share of the group's cross-entropy: the mean over processes is the whole."""
-    own, whole = ((rows.weights * (rows.groups == group)).sum() for rows in (batch.own, batch.whole))
-    share = own / whole.clamp_min(torch.finfo(whole.dtype).tiny) * world_size()
-    return cross_entropy(logits, batch.own, batch.own.groups == group) * share
-
-
-# The methods by their names.
 
 
 METHODS: dict[str, type[Method]] = {

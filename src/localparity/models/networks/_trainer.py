@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
 from localparity._progress import Forecast, Progress
-from localparity._types import Criterion
 from localparity.metrics import mcdp
+from localparity.models._bound import Measured
 from localparity.models.networks._batches import TensorRows
-from localparity.models.networks._distributed import average_gradients, world_size
 from localparity.models.networks._methods import Method, TrainingSettings, cross_entropy, objective
 from localparity.models.networks._networks import Network, random_layers
 
@@ -74,18 +72,16 @@ class Training:
 
 
 class Steps:
-    """Optimiser steps of a training; on one GPU they are replayed as a CUDA graph.
+    """Optimiser steps of a training; on a GPU they are replayed as a CUDA graph.
 
     A step is hundreds of small kernels, and launching them takes several times as long as running them. After
     a few steps they are recorded, and from then on launched together unless `recorded` is False.
     """
 
-    def __init__(
-        self, training: Trainable, settings: TrainingSettings, *, recorded: bool | None = None
-    ) -> None:
+    def __init__(self, training: Trainable, settings: TrainingSettings) -> None:
         self.training, self.settings = training, settings
         self.device = training.rows.weights.device
-        on_gpu = self.device.type == "cuda"
+        self.recorded = on_gpu = self.device.type == "cuda"
         rate = settings.learning_rate
         self.optimizer = torch.optim.AdamW(
             training.parameters(),
@@ -96,7 +92,6 @@ class Steps:
             # Otherwise half of a step's time goes to reading and writing the weights again and again.
             fused=on_gpu,
         )
-        self.recorded = on_gpu and world_size() == 1 if recorded is None else recorded
         self._steps_taken = 0
         self._graph: Any = None
         self._rows = torch.zeros(0, dtype=torch.int64)
@@ -134,10 +129,8 @@ class Steps:
         self.optimizer.zero_grad()
         loss = self.training.loss(self._rows)
         loss.sum().backward()  # type: ignore[no-untyped-call]
-        parameters = self.training.parameters()
-        average_gradients(parameters)
         if self.settings.clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(parameters, self.settings.clip_norm)
+            torch.nn.utils.clip_grad_norm_(self.training.parameters(), self.settings.clip_norm)
         self.optimizer.step()
         return loss.detach()
 
@@ -213,80 +206,45 @@ class Trainer:
         list of dict
             A record of each step: `step`, `loss` and, if evaluated, `average_precision` and `mcdp`.
         """
-        return _Fit(self, training, validation).run()
-
-
-class _Fit:
-    """One call of `Trainer.fit`; `losses` are those of the steps that `history` does not have yet."""
-
-    def __init__(self, trainer: Trainer, training: TensorRows, validation: TensorRows | None) -> None:
-        self.method, self.network, self.progress = trainer.method, trainer.network, trainer.progress
-        self.settings, self.validation = trainer.method.settings, validation
-        self.steps = Steps(Training(self.method, self.network, training, seed=trainer.seed), self.settings)
-        self.step, self.checks_without_gain, self.best = 0, 0, float("inf")
-        self.losses: list[Tensor] = []
-        self.history: list[dict[str, float]] = []
-        self.best_network: dict[str, Tensor] = {}
-
-    def run(self) -> list[dict[str, float]]:
-        """Take the steps; with a patience, return to the best network."""
-        settings = self.settings
+        settings = self.method.settings
+        steps = Steps(Training(self.method, self.network, training, seed=self.seed), settings)
         forecast = Forecast(settings.steps, "steps")
-        while self.step < settings.steps and self.checks_without_gain != settings.patience:
-            self.losses.append(self.steps.take(self.step))
-            self.step += 1
+        best, best_network, checks_without_gain = math.inf, dict[str, Tensor](), 0
+        history, losses = list[dict[str, float]](), list[Tensor]()
+        for step in range(1, settings.steps + 1):
+            losses.append(steps.take(step - 1))
             forecast.advance()
-            if self.step % settings.check_every == 0 or self.step == settings.steps:
-                self._check()
-        if self.best_network:
-            self.network.load_state_dict(self.best_network)
+            if step % settings.check_every and step < settings.steps:
+                continue
+            # One transfer for all of them: a step must not wait for its loss.
+            values = torch.stack(losses).tolist()
+            history += (
+                {"step": number, "loss": loss} for number, loss in enumerate(values, len(history) + 1)
+            )
+            losses.clear()
+            if validation is not None:
+                loss, measured = evaluate(self.network, validation, settings)
+                self.network.train()
+                history[-1] |= {"average_precision": measured.average_precision, "mcdp": measured.mcdp}
+                loss += float(self.method.strength) * measured.mcdp
+                if settings.patience is not None and loss < best:
+                    best, checks_without_gain = loss, 0
+                    best_network = {name: one.clone() for name, one in self.network.state_dict().items()}
+                else:
+                    checks_without_gain += 1
+            if self.progress is not None:
+                for record in history[-len(values) :]:
+                    self.progress(record)
+            if checks_without_gain == settings.patience:
+                break
+        if best_network:
+            self.network.load_state_dict(best_network)
         self.network.eval()
-        check_finite(self.network, self.step)
-        return self.history
-
-    def _check(self) -> None:
-        """Record the steps since the last check, and evaluate the validation rows."""
-        first = self.step - len(self.losses) + 1
-        # One transfer for all of them: a step must not wait for its loss.
-        values = torch.stack(self.losses).tolist()
-        self.losses.clear()
-        records = [{"step": step, "loss": loss} for step, loss in enumerate(values, first)]
-        self.history += records
-        if self.validation is not None:
-            self._evaluate(self.validation)
-        if self.progress is not None:
-            for record in records:
-                self.progress(record)
-
-    def _evaluate(self, validation: TensorRows) -> None:
-        evaluation = evaluate(
-            self.network, validation, self.settings.epsilon, criterion=self.settings.criterion
-        )
-        self.network.train()
-        self.history[-1] |= {"average_precision": evaluation.average_precision, "mcdp": evaluation.mcdp}
-        if self.settings.patience is None:
-            return
-        value = evaluation.loss + float(self.method.strength) * evaluation.mcdp
-        if value < self.best:
-            self.best, self.checks_without_gain = value, 0
-            self.best_network = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
-        else:
-            self.checks_without_gain += 1
-
-
-# Scores, and how good they are.
+        check_finite(self.network, len(history))
+        return history
 
 
 _CHUNK_ROWS = 65_536
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Cross-entropy, average precision and MCDP of some rows."""
-
-    loss: float
-    average_precision: float
-    mcdp: float
 
 
 def predict_scores(network: Network, features: Tensor) -> Tensor:
@@ -298,10 +256,8 @@ def predict_scores(network: Network, features: Tensor) -> Tensor:
     return torch.cat(parts)
 
 
-def evaluate(
-    network: Network, rows: TensorRows, epsilon: float = 0.0, *, criterion: Criterion = "demographic_parity"
-) -> Evaluation:
-    """Evaluate a network on rows, with dropout off."""
+def evaluate(network: Network, rows: TensorRows, settings: TrainingSettings) -> tuple[float, Measured]:
+    """Return the cross-entropy of rows, with dropout off, and how their scores do."""
     from sklearn.metrics import average_precision_score
 
     network.eval()
@@ -310,15 +266,13 @@ def evaluate(
         loss = float(cross_entropy(logits, rows))
     labels, groups, weights = (column.cpu().numpy() for column in (rows.labels, rows.groups, rows.weights))
     scores = torch.sigmoid(logits).cpu().numpy()
-    return Evaluation(
-        loss,
-        float(average_precision_score(labels, scores, sample_weight=weights)),
-        mcdp(
-            labels,
-            scores,
-            sensitive_features=groups,
-            epsilon=epsilon,
-            criterion=criterion,
-            sample_weight=weights,
-        ),
+    disparity = mcdp(
+        labels,
+        scores,
+        sensitive_features=groups,
+        epsilon=settings.epsilon,
+        criterion=settings.criterion,
+        sample_weight=weights,
     )
+    precision = float(average_precision_score(labels, scores, sample_weight=weights))
+    return loss, Measured(len(scores), precision, disparity)

@@ -428,55 +428,24 @@ def _finite(values: Any, shape: tuple[int, ...], name: str) -> FloatArray:
 
 
 class PredictorPair(NamedTuple):
-    """A classifier of the class, and one of the group for each label compared.
-
-    The classifiers of the group predict codes from 0 to `n_groups` - 1.
-    """
+    """A classifier of the class and, for each label compared, one that predicts the code of the group."""
 
     estimator: Any
     group_estimators: tuple[Any, ...]
-    codes: tuple[IntArray, ...]
     n_groups: int
 
     @classmethod
     def fit(cls, pair: tuple[Any, Any], rows: TrainingRows, labels: tuple[int | None, ...]) -> PredictorPair:
         """Fit copies of a pair of classifiers, that of the group among the people of each label."""
-        estimator, fitted = fit_wrapped(pair[0], rows), []
+        estimator, group_estimators = fit_wrapped(pair[0], rows), []
         for label in labels:
             among = rows if label is None else rows.take(np.flatnonzero(rows.labels == label))
             if np.unique(among.groups).size < 2:
                 raise ValueError(
                     "each fold must leave rows of two groups or more to fit the group_estimator on"
                 )
-            fitted.append(fit_wrapped(pair[1], among.of_groups()))
-        codes = tuple(np.asarray(one.classes_, dtype=np.int64) for one in fitted)
-        return cls(estimator, tuple(fitted), codes, len(rows.group_names))
-
-    @classmethod
-    def fitted(cls, estimator: Any, group_estimator: Any, rows: TrainingRows, n_labels: int) -> PredictorPair:
-        """Take fitted classifiers as they are; that of the group has the groups' names as its classes."""
-        check_is_fitted(estimator)
-        check_is_fitted(group_estimator)
-        classes, expected = np.asarray(estimator.classes_).tolist(), rows.classes.tolist()
-        if classes != expected:
-            raise InputError(f"must predict {expected}, got {classes}", "estimator")
-        names, groups = list(rows.group_names), np.asarray(group_estimator.classes_).tolist()
-        if set(groups) != set(names):
-            raise InputError(f"must predict {names}, got {groups}", "group_estimator")
-        codes = np.array([names.index(name) for name in groups])
-        return cls(estimator, (group_estimator,) * n_labels, (codes,) * n_labels, len(names))
-
-    @classmethod
-    def restored(
-        cls, estimator: Any, group_estimators: tuple[Any, ...], codes: list[list[int]], n_groups: int
-    ) -> PredictorPair:
-        """Take the parts that a folder had, or raise a ValueError where they do not belong together."""
-        for one, known in zip(group_estimators, codes, strict=True):
-            n_classes = len(one.classes_)
-            if not set(known) <= set(range(n_groups)) or not n_classes == len(known) == len(set(known)):
-                raise InputError(f"must be {n_classes} of {n_groups} groups, got {known}", "codes")
-        arrays = tuple(np.array(known, dtype=np.int64) for known in codes)
-        return cls(estimator, group_estimators, arrays, n_groups)
+            group_estimators.append(fit_wrapped(pair[1], among.of_groups()))
+        return cls(estimator, tuple(group_estimators), len(rows.group_names))
 
     def predict(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return P(y = 1 | x), and P(group | x) of shape (n_labels, n_samples, n_groups)."""
@@ -484,8 +453,8 @@ class PredictorPair(NamedTuple):
         positive = self.estimator.predict_proba(table.of(self.estimator))[:, 1]
         scores = np.asarray(positive, dtype=np.float64)
         probabilities = np.zeros((len(self.group_estimators), scores.size, self.n_groups))
-        for label, (estimator, codes) in enumerate(zip(self.group_estimators, self.codes, strict=True)):
-            probabilities[label][:, codes] = estimator.predict_proba(table.of(estimator))
+        for table_of_label, estimator in zip(probabilities, self.group_estimators, strict=True):
+            table_of_label[:, estimator.classes_] = estimator.predict_proba(table.of(estimator))
         return scores, probabilities
 
 
@@ -545,13 +514,9 @@ class GroupBlindClassifier(RepairingClassifier):
     max_mcdp, epsilon, confidence, criterion, output, min_group_size
         The bound and what it holds for, as in `GroupBlindRepair`. For a criterion that compares people by
         label, a group estimator is fitted among the people of each label.
-    cv : int or "prefit"
-        The number of folds. Each pair of classifiers is fitted without one fold and predicts for it. "prefit"
-        takes the two as they are, the group estimator with the groups as its classes; pass `fit` other rows
-        than they were fitted on.
-    ensemble : bool
-        Whether new rows get the mean of what all pairs predict. If not, one more pair is fitted on all rows,
-        which predicts `cv` times as fast, and a little worse.
+    cv : int
+        The number of folds. Each pair of classifiers is fitted without one fold and predicts for it; new rows
+        get the mean of what all pairs predict.
     validation_fraction : float
         The share of the rows that is held out where a `confidence` is asked for.
     random_state : int, Generator or None
@@ -599,8 +564,7 @@ class GroupBlindClassifier(RepairingClassifier):
         criterion: Criterion = "demographic_parity",
         output: str = "original",
         min_group_size: int = 30,
-        cv: int | str = 5,
-        ensemble: bool = True,
+        cv: int = 5,
         validation_fraction: float = 0.3,
         random_state: Seed = None,
     ) -> None:
@@ -613,7 +577,6 @@ class GroupBlindClassifier(RepairingClassifier):
         self.output = output
         self.min_group_size = min_group_size
         self.cv = cv
-        self.ensemble = ensemble
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
@@ -665,11 +628,7 @@ class GroupBlindClassifier(RepairingClassifier):
     def _check_all(self) -> Bound:
         bound = self._new_repair()._check_all()
         check_wrapped(estimator=self.estimator, group_estimator=self.group_estimator)
-        if self.cv == "prefit":
-            if self.estimator is None or self.group_estimator is None:
-                raise InputError("cv='prefit' needs a fitted estimator and group_estimator, got None")
-        elif as_count(self.cv, "cv") < 2:
-            raise InputError(f"must be >= 2 or 'prefit', got {self.cv}", "cv")
+        as_count(self.cv, "cv", at_least=2)
         return bound
 
     def _new_repair(self) -> GroupBlindRepair:
@@ -706,28 +665,18 @@ class GroupBlindClassifier(RepairingClassifier):
 
     def _fit_pairs(self, rows: TrainingRows, seed: int) -> BlindRows:
         """Fit the pairs of classifiers, and return the rows with what the unseen folds' models predict."""
-        labels = Comparison(self.criterion).labels
-        if self.cv == "prefit":
-            fitted = PredictorPair.fitted(self.estimator, self.group_estimator, rows, len(labels))
-            self.pairs_ = [fitted]
-            return blind_rows(rows, *fitted.predict(rows.features))
         estimator, group_estimator = (
             _trees(seed) if one is None else one for one in (self.estimator, self.group_estimator)
         )
-        pair = estimator, group_estimator
-        self.pairs_, predicted = cross_fit(pair, rows, labels, assign_folds(rows, int(self.cv), seed))
-        if not self.ensemble:
-            self.pairs_ = [PredictorPair.fit(pair, rows, labels)]
+        labels, folds = Comparison(self.criterion).labels, assign_folds(rows, self.cv, seed)
+        self.pairs_, predicted = cross_fit((estimator, group_estimator), rows, labels, folds)
         return predicted
 
     def _scores(self, rows: TrainingRows) -> FloatArray:
         return self.predict_proba(rows.features)[:, 1]
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
-        learned = {
-            **dump_classes(self.classes_),
-            "codes": [[codes.tolist() for codes in pair.codes] for pair in self.pairs_],
-        }
+        learned = {**dump_classes(self.classes_), "pairs": len(self.pairs_)}
         return learned, dump_parts(
             estimator=[pair.estimator for pair in self.pairs_],
             group_estimator=[one for pair in self.pairs_ for one in pair.group_estimators],
@@ -737,15 +686,15 @@ class GroupBlindClassifier(RepairingClassifier):
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         self.classes_ = restore_classes(learned, two=True)
         self._restore_repair(files, GroupBlindRepair)
-        n_labels = len(self.repair_.features_.labels)
+        n_labels, n_groups = len(self.repair_.features_.labels), len(self.groups_)
         self.pairs_ = []
-        for number, codes in enumerate(learned["codes"]):
-            if len(codes) != n_labels:
-                raise ValueError(f"codes must be as many as labels are compared, got {len(codes)}")
-            first = number * n_labels
+        for pair in range(as_count(learned["pairs"], "pairs")):
+            first = pair * n_labels
             groups = tuple(parse_part(files, f"group_estimator/{first + one}") for one in range(n_labels))
-            estimator = parse_part(files, f"estimator/{number}")
-            self.pairs_.append(PredictorPair.restored(estimator, groups, codes, len(self.groups_)))
+            for codes in (one.classes_.tolist() for one in groups):
+                if not set(codes) <= set(range(n_groups)):
+                    raise InputError(f"must predict codes below {n_groups}, got {codes}", "group_estimator")
+            self.pairs_.append(PredictorPair(parse_part(files, f"estimator/{pair}"), groups, n_groups))
 
 
 def _trees(seed: int) -> Any:

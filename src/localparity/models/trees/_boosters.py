@@ -6,13 +6,13 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from localparity._io._files import parse_json
 from localparity._types import FloatArray
-from localparity._validation import require
+from localparity._validation import as_number, require
 from localparity.models._base import Pace
 from localparity.models._encoding import CategoryEncoder
 from localparity.models.trees._classifiers import (
@@ -166,13 +166,7 @@ def _check_xgboost_categories(tree: Mapping[str, Any], nodes: int) -> None:
 
 
 def count_reached(children: Sequence[Sequence[int]]) -> int:
-    """The number of nodes from the first one down; -1 where one is reached twice or does not exist.
-
-    Examples
-    --------
-    >>> count_reached([[1, 2], [], []]), count_reached([[1, 1], []]), count_reached([[0, 1], []])
-    (3, -1, -1)
-    """
+    """The number of nodes from the first one down; -1 where one is reached twice or does not exist."""
     reached, waiting = {0}, [0]
     while waiting:
         for child in children[waiting.pop()]:
@@ -272,20 +266,18 @@ class _LightGBMModel(TreeModel):
     def n_trees(self) -> int:
         return int(self.booster.num_trees())
 
-    def dump_booster(self) -> bytes:
-        return str(self.booster.model_to_string()).encode()
+    def dump(self) -> tuple[dict[str, Any], bytes]:
+        return {"start": self.start}, str(self.booster.model_to_string()).encode()
 
-    @staticmethod
-    def parse_booster(content: bytes) -> Any:
-        return parse_lightgbm(content)
+    @classmethod
+    def parse(cls, described: dict[str, Any], content: bytes) -> Self:
+        return cls(parse_lightgbm(content), as_number(described["start"], "start"))
 
 
 class _LightGBMBackend(TreeBackend):
     model_type = _LightGBMModel
     objective_names = OBJECTIVE_NAMES
-
-    def common_parameters(self, seed: int, n_jobs: int | None) -> dict[str, Any]:
-        return lightgbm_parameters(seed, n_jobs)
+    common_parameters = staticmethod(lightgbm_parameters)
 
     def dataset(self, features: Any, training: Any = None) -> Any:
         # The objective has the labels, but the library requires some too.
@@ -311,21 +303,16 @@ class _LightGBMBackend(TreeBackend):
 class LocalParityLGBMClassifier(BoostedClassifier):
     """LightGBM's trees for two classes, with a penalty on the maximal local disparity, or a bound on it.
 
-    The sensitive feature is needed to fit and not to predict. Columns may be numbers or texts, as they are
-    or as categories of a pandas data frame, and values may be missing: a missing text is a category of its
-    own, and the trees learn which way a missing number goes. What `fit` did not see counts as unknown, with
-    an `UnseenValuesWarning`.
+    It takes the same tables as `LocalParityXGBClassifier`, and needs the group to fit and not to predict.
 
     Parameters
     ----------
     strength, max_mcdp, confidence, epsilon, criterion, temperature, search, sharpness
         The penalty or the bound, as in `LocalParityXGBClassifier`.
-    n_estimators, learning_rate, patience, validation_fraction, n_jobs, random_state
+    n_estimators, learning_rate, patience, validation_fraction, n_jobs, random_state, verbose
         How the trees are grown, as in `LocalParityXGBClassifier`.
     booster_params : dict, optional
         Further parameters of LightGBM, such as ``{"num_leaves": 15}``.
-    verbose : bool
-        Whether to show a progress bar, as in `LocalParityXGBClassifier`.
 
     Attributes
     ----------
@@ -333,7 +320,7 @@ class LocalParityLGBMClassifier(BoostedClassifier):
         The trees.
     start_ : float
         The margin before the first tree, which the booster itself does not add.
-    classes_, groups_, strength_, n_estimators_, text_features_, trials_, bound_met_, promise_
+    n_estimators_, classes_, groups_, strength_, text_features_, trials_, bound_met_, promise_
         As in `LocalParityXGBClassifier`.
 
     Examples
@@ -351,9 +338,6 @@ class LocalParityLGBMClassifier(BoostedClassifier):
     _libraries = ("lightgbm",)
 
 
-# XGBoost behind the classifier.
-
-
 def _xgboost() -> Any:
     return require("xgboost", extra="boost")
 
@@ -367,22 +351,23 @@ class _XGBoostModel(TreeModel):
     def n_trees(self) -> int:
         return int(self.booster.num_boosted_rounds())
 
-    def dump_booster(self) -> bytes:
-        return bytes(self.booster.save_raw("json"))
+    def dump(self) -> tuple[dict[str, Any], bytes]:
+        return {"start": self.start}, bytes(self.booster.save_raw("json"))
 
-    @staticmethod
-    def parse_booster(content: bytes) -> Any:
+    @classmethod
+    def parse(cls, described: dict[str, Any], content: bytes) -> Self:
         check_xgboost(content)
         booster = _xgboost().Booster()
         booster.load_model(bytearray(content))
-        return booster
+        return cls(booster, as_number(described["start"], "start"))
 
 
 class _XGBoostBackend(TreeBackend):
     model_type = _XGBoostModel
     objective_names = ("objective",)
 
-    def common_parameters(self, seed: int, n_jobs: int | None) -> dict[str, Any]:
+    @staticmethod
+    def common_parameters(seed: int, n_jobs: int | None) -> dict[str, Any]:
         threads = {} if n_jobs is None else {"nthread": n_jobs}
         return {"seed": seed, "tree_method": "hist", **threads}
 
@@ -426,20 +411,10 @@ class LocalParityXGBClassifier(BoostedClassifier):
     ----------
     strength : float, optional
         The weight of the penalty, as in `MCDPObjective`; None is 0.2.
-    max_mcdp : float, optional
-        In place of a strength: find the most accurate model whose MCDP(epsilon) on a validation part is
-        within this bound. If there is none, a `BoundNotMetWarning` says so.
-    confidence : float, optional
-        Promise `max_mcdp` for the population, with this probability. Strengths found on the validation part
-        are tested on people held out of everything else, those with the lowest MCDP first, up to the first
-        that is not known to be within the bound; the most accurate of those before it is kept. That holds
-        however many strengths are tested (fixed-sequence testing; Angelopoulos et al. 2021, "Learn then
-        Test"), if the rows are an independent sample; with weights approximately, as in `mcdp_interval`.
+    max_mcdp, confidence, criterion, validation_fraction
+        The bound, who is compared, and the rows held out, as in `LocalParityClassifier`.
     epsilon : float
         The half-width of the windows, of `max_mcdp` and of the penalty.
-    criterion : str
-        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
-        "equalized_odds".
     temperature : float
         The steepness of the sigmoid that replaces a step. Every tree sees all rows, so it can be steeper
         than where batches are small.
@@ -454,9 +429,6 @@ class LocalParityXGBClassifier(BoostedClassifier):
     patience : int, optional
         Stop after this many trees without a lower loss plus strength x MCDP on the validation part, and
         drop the trees after the best.
-    validation_fraction : float
-        The share of the rows held out where `max_mcdp` or `patience` needs a validation part; with a
-        `confidence` it is held out for the test first, and the same share of the rest for validation.
     n_jobs : int, optional
         The number of threads; None leaves it to the library.
     random_state : int, Generator or None
@@ -468,27 +440,14 @@ class LocalParityXGBClassifier(BoostedClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The two classes; scores are probabilities of the second.
-    groups_ : tuple
-        The groups' names.
     booster_ : xgboost.Booster
         The trees.
     start_ : float
         The margin before the first tree.
-    strength_ : float
-        The strength, given or found.
     n_estimators_ : int
         The number of trees.
-    text_features_ : list of str
-        The names of the text columns.
-    trials_ : dict of Measured
-        With `max_mcdp`, how each strength that was tried does; with a `confidence`, how those that were
-        tested do, in order.
-    bound_met_ : bool
-        With `max_mcdp`, whether the bound is met; with a `confidence`, whether it is promised.
-    promise_ : str
-        What is known of the bound and for whom, in a sentence.
+    classes_, groups_, strength_, text_features_, trials_, bound_met_, promise_
+        As in `LocalParityClassifier`.
 
     Examples
     --------

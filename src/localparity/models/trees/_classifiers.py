@@ -6,37 +6,37 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from localparity._progress import Progress
 from localparity._types import Criterion, FloatArray, Seed
-from localparity._validation import InputError, as_count, as_number
+from localparity._validation import InputError, as_count
 from localparity.metrics import mcdp
 from localparity.models._base import Backend, BoundedClassifier, Model, Pace
 from localparity.models._encoding import CategoryEncoder
 from localparity.models._rows import TrainingRows
 from localparity.models.trees._objective import TEMPERATURE, MCDPObjective, logistic
 
-# Boosted trees as a backend: grown at strengths on the same rows, scored and stored.
-
-
 _REFUSED = set('[]<>{}",:')
 
 Objective = Callable[[FloatArray, Any], tuple[FloatArray, FloatArray]]
-"""Takes the margins of the training rows and the data set, and returns a gradient and a Hessian."""
+"""Takes the training rows' margins and the data set, and returns a gradient and a Hessian.
+
+LightGBM copies an objective deeply, unless it is a function.
+"""
 
 Watched = tuple[Any, Callable[[FloatArray], float]]
 """A data set like the training one, and the loss of its margins, which early stopping watches."""
 
 
-def check_booster_params(given: Mapping[str, Any] | None, refused: Iterable[str]) -> dict[str, Any]:
+def check_booster_params(params: Mapping[str, Any] | None, refused: Iterable[str]) -> dict[str, Any]:
     """Return a library's further parameters, without those that the estimator sets."""
     for name in refused:
-        if name in (given or {}):
+        if name in (params or {}):
             raise InputError(f"must not have {name!r}, which the estimator sets", "booster_params")
-    return dict(given or {})
+    return dict(params or {})
 
 
 def library_names(encoder: CategoryEncoder) -> list[str] | None:
@@ -61,27 +61,9 @@ class TreeModel(Model):
     def n_trees(self) -> int:
         """Return the number of trees."""
 
-    @abstractmethod
-    def dump_booster(self) -> bytes:
-        """Return the booster in the library's own text format."""
-
-    @staticmethod
-    @abstractmethod
-    def parse_booster(content: bytes) -> Any:
-        """Return the booster that `dump_booster` wrote."""
-
     def scores(self, features: Any) -> FloatArray:
         """Return the probability of the second class for each row."""
         return logistic(self.margins(features))
-
-    def dump(self) -> tuple[dict[str, Any], bytes]:
-        """Return the start, and the trees."""
-        return {"start": self.start}, self.dump_booster()
-
-    @classmethod
-    def parse(cls, described: dict[str, Any], content: bytes) -> Self:
-        """Return the model that `dump` wrote."""
-        return cls(cls.parse_booster(content), as_number(described["start"], "start"))
 
 
 class TreeBackend(Backend[TreeModel]):
@@ -98,10 +80,10 @@ class TreeBackend(Backend[TreeModel]):
         seed: int,
     ) -> None:
         self.classifier, self.validation, self.patience = classifier, validation, classifier.patience
-        given = check_booster_params(classifier.booster_params, self.objective_names)
-        rate = given.pop("learning_rate", classifier.learning_rate)
+        further = check_booster_params(classifier.booster_params, self.objective_names)
+        rate = further.pop("learning_rate", classifier.learning_rate)
         self.pace = Pace(as_count(classifier.n_estimators, "n_estimators"), rate)
-        self.parameters = self.common_parameters(seed, classifier.n_jobs) | given
+        self.parameters = self.common_parameters(seed, classifier.n_jobs) | further
         positive = float(rows.weights @ rows.labels) / float(rows.weights.sum())
         self.start = math.log(positive / (1.0 - positive))
         self.objective = MCDPObjective(
@@ -117,8 +99,9 @@ class TreeBackend(Backend[TreeModel]):
         )
         self.training = self.dataset(rows.features)
 
+    @staticmethod
     @abstractmethod
-    def common_parameters(self, seed: int, n_jobs: int | None) -> dict[str, Any]:
+    def common_parameters(seed: int, n_jobs: int | None) -> dict[str, Any]:
         """Return the library's names and values for what all libraries have."""
 
     @abstractmethod
@@ -131,43 +114,29 @@ class TreeBackend(Backend[TreeModel]):
 
     def train(self, strength: float, pace: Pace, progress: Progress | None = None) -> TreeModel:
         """Return the trees grown at a strength."""
-        growth = _Growth(self, strength, progress)
-        # LightGBM copies an objective deeply, unless it is a function.
-        booster = self.grow(lambda margins, _: growth.derivatives(margins), pace, growth.watched())
-        return self.model_type(booster, self.start)
+        objective, rows, trees = self.objective._at(strength), self.validation, 0
 
+        def derivatives(margins: FloatArray, _: Any) -> tuple[FloatArray, FloatArray]:
+            nonlocal trees
+            trees += 1
+            if progress is not None:
+                progress({"step": trees})
+            return objective(margins)
 
-class _Growth:
-    """One call of `TreeBackend.train`: counts the trees and watches the validation part."""
+        def validation_loss(margins: FloatArray) -> float:
+            """Return what early stopping watches: the mean loss plus strength x MCDP."""
+            assert rows is not None
+            losses = np.logaddexp(0.0, margins) - rows.labels * margins
+            people, classifier = rows.predictions(logistic(margins), always_weighted=True), self.classifier
+            disparity = mcdp(people, epsilon=classifier.epsilon, criterion=classifier.criterion)
+            if progress is not None:
+                progress({"step": trees, "mcdp": disparity})
+            return float(np.average(losses, weights=rows.weights)) + strength * disparity
 
-    def __init__(self, backend: TreeBackend, strength: float, progress: Progress | None) -> None:
-        self.backend, self.strength, self.progress = backend, strength, progress
-        self.objective, self.trees = backend.objective._at(strength), 0
-
-    def derivatives(self, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the gradient and the Hessian that the next tree follows."""
-        self.trees += 1
-        if self.progress is not None:
-            self.progress({"step": self.trees})
-        return self.objective(margins)
-
-    def watched(self) -> Watched | None:
-        """Return the validation part, where early stopping or the progress needs it."""
-        rows, backend = self.backend.validation, self.backend
-        if rows is None or (backend.patience is None and self.progress is None):
-            return None
-        held_out = backend.dataset(rows.features, backend.training)
-        return held_out, lambda margins: self._validation_loss(rows, margins)
-
-    def _validation_loss(self, rows: TrainingRows, margins: FloatArray) -> float:
-        """Return what early stopping watches: the mean loss plus strength x MCDP."""
-        losses = np.logaddexp(0.0, margins) - rows.labels * margins
-        people = rows.predictions(logistic(margins), always_weighted=True)
-        classifier = self.backend.classifier
-        disparity = mcdp(people, epsilon=classifier.epsilon, criterion=classifier.criterion)
-        if self.progress is not None:
-            self.progress({"step": self.trees, "mcdp": disparity})
-        return float(np.average(losses, weights=rows.weights)) + self.strength * disparity
+        watched: Watched | None = None
+        if rows is not None and (self.patience is not None or progress is not None):
+            watched = self.dataset(rows.features, self.training), validation_loss
+        return self.model_type(self.grow(derivatives, pace, watched), self.start)
 
 
 _STRENGTH = 0.2
@@ -176,7 +145,6 @@ _STRENGTH = 0.2
 class BoostedClassifier(BoundedClassifier):
     """The parameters of boosted trees; see `LocalParityXGBClassifier`."""
 
-    _model_type: ClassVar[type[TreeModel]]
     _backend_type: ClassVar[type[TreeBackend]]
     model_: TreeModel
     _unsaved: ClassVar[dict[str, Any]] = {"verbose": False}
@@ -235,6 +203,3 @@ class BoostedClassifier(BoundedClassifier):
 
     def _default_strength(self) -> float:
         return _STRENGTH
-
-    def _make_backend(self, rows: TrainingRows, validation: TrainingRows | None, seed: int) -> TreeBackend:
-        return self._backend_type(self, rows, validation, seed)

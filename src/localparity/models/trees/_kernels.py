@@ -51,14 +51,13 @@ def derivatives(
     cells: NDArray[np.int32],
     pulls: FloatArray,
     bump: FloatArray,
-    positive: bool,
     first: FloatArray,
     second: FloatArray,
 ) -> None:
     """Write the first and second derivative in each row's margin: of the logistic loss and of the penalty.
 
     The penalty moves with a score p of a cell by -pull x bump(p): `pulls` has a factor a cell, and `bump` the
-    coefficients of a spline. With `positive`, the absolute value of the penalty's second derivative is taken.
+    coefficients of a spline. Of the penalty's second derivative the absolute value is taken.
     """
     pieces = bump.shape[0]
     for row in range(scores.size):
@@ -77,7 +76,7 @@ def derivatives(
             push = pull * spread
             slope -= push * height
             turn = -push * (rise * spread + height * (1.0 - 2.0 * score))
-            bend += abs(turn) if positive else turn
+            bend += abs(turn)
         first[row] = weights[row] * slope
         second[row] = weights[row] * bend
 

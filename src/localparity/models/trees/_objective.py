@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from itertools import combinations, pairwise
 from os import cpu_count
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups
+from localparity._types import ArrayLike, Criterion, FloatArray, Groups
 from localparity._validation import (
     Grouping,
     InputError,
@@ -33,42 +33,33 @@ from localparity.counts._comparison import Comparison, check_sizes
 from localparity.models.trees import _kernels
 from localparity.models.trees._smoothed_gap import Maximum, Smoother, largest, soft_maximum
 
-# Groups, within the label where it counts, and the pairs of them that are compared.
 
-
-class GroupCells:
+class GroupCells(NamedTuple):
     """The cell of each row, a group or a group's rows of one label, and the pairs of cells compared.
 
-    Rows that the criterion does not compare share one last cell. `total` sums what is counted over all
-    processes that train, each with rows of its own.
+    Rows that the criterion does not compare share one last cell.
     """
 
-    def __init__(
-        self,
-        groups: NDArray[np.int64],
-        labels: FloatArray,
-        weights: FloatArray,
-        names: Sequence[Group],
-        criterion: Criterion,
-        *,
-        total: Callable[[FloatArray], FloatArray],
-    ) -> None:
-        comparison = Comparison(criterion)
-        strata = comparison.labels
-        n_groups = len(names)
-        self.compared = n_groups * len(strata)
-        self.codes = np.full(groups.size, self.compared, dtype=np.int32)
-        self.pairs: list[tuple[int, int]] = []
-        for stratum, label in enumerate(strata):
+    codes: NDArray[np.int32]
+    pairs: list[tuple[int, int]]
+    totals: FloatArray
+
+    @classmethod
+    def of(cls, grouping: Grouping, labels: FloatArray, weights: FloatArray, criterion: Criterion) -> Self:
+        """Return the cells of rows; a group without rows to compare is a ValueError."""
+        comparison, groups = Comparison(criterion), grouping.codes.astype(np.int64)
+        n_groups = len(grouping.names)
+        compared = n_groups * len(comparison.labels)
+        codes = np.full(groups.size, compared, dtype=np.int32)
+        pairs: list[tuple[int, int]] = []
+        for first, label in zip(range(0, compared, n_groups), comparison.labels, strict=True):
             among = np.ones(groups.size, dtype=bool) if label is None else labels == label
-            counted = among & (weights > 0.0)
-            sizes = total(np.bincount(groups[counted], minlength=n_groups).astype(np.float64))
-            check_sizes(comparison, names, sizes.astype(np.int64).tolist(), label)
-            first = stratum * n_groups
-            self.codes[among] = groups[among] + first
-            self.pairs += combinations(range(first, first + n_groups), 2)
-        totals = np.bincount(self.codes, weights=weights, minlength=self.compared + 1)
-        self.totals = total(totals.astype(np.float64))
+            sizes = np.bincount(groups[among & (weights > 0.0)], minlength=n_groups)
+            check_sizes(comparison, grouping.names, sizes.tolist(), label)
+            codes[among] = groups[among] + first
+            pairs += combinations(range(first, first + n_groups), 2)
+        totals = np.bincount(codes, weights=weights, minlength=compared + 1)
+        return cls(codes, pairs, totals.astype(np.float64))
 
 
 SEARCHES = ("exact", "soft")
@@ -78,14 +69,6 @@ LARGEST_TEMPERATURE = 4096.0
 _MOST_PARTS, _LEAST_ROWS = 8, 25_000
 
 Result = TypeVar("Result")
-
-
-class _Worst(NamedTuple):
-    """The scores, and the two cells whose disparity is the largest."""
-
-    scores: FloatArray
-    pair: tuple[int, int]
-    maximum: Maximum
 
 
 class MCDPObjective:
@@ -104,9 +87,8 @@ class MCDPObjective:
     Where the maximum lies is found exactly in every round, over all rows, and held constant in the
     derivatives, which by the envelope theorem gives the gradient of the maximum. The penalty's Hessian is
     then diagonal but of either sign; boosters get its absolute value added to that of the logistic loss.
-    That bounds the Hessian from above and keeps every step downhill. `exact_hessian` is the Hessian itself.
-    How the thresholds move with one row adds to its second derivative a share of one over the rows, which
-    is left out.
+    That bounds the Hessian from above and keeps every step downhill. How the thresholds move with one row
+    adds to its second derivative a share of one over the rows, which is left out.
 
     Parameters
     ----------
@@ -163,20 +145,14 @@ class MCDPObjective:
             search = "exact" if self.epsilon else "soft"
         self.search = as_search(search, SEARCHES, self.epsilon)
         self.sharpness = as_sharpness(sharpness)
-        check_indexes(
-            {
-                "y_true": y_true,
-                "sensitive_features": sensitive_features,
-                "sample_weight": sample_weight,
-            }
-        )
+        arrays = {"y_true": y_true, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        check_indexes(arrays)
         rows = as_vector(y_true, "y_true").size
         self._labels = as_labels(y_true, rows).astype(np.float64)
         self._weights = np.ones(rows) if sample_weight is None else as_weights(sample_weight, rows)
         known = isinstance(sensitive_features, Grouping)
-        codes, names = sensitive_features if known else as_groups(sensitive_features, rows)
-        counted = codes.astype(np.int64), self._labels, self._weights
-        self._cells = GroupCells(*counted, names, criterion, total=self._total)
+        grouping = sensitive_features if known else as_groups(sensitive_features, rows)
+        self._cells = GroupCells.of(grouping, self._labels, self._weights, criterion)
         self._smoother = Smoother(self.temperature)
 
     def __call__(self, margins: ArrayLike, data: Any = None) -> tuple[FloatArray, FloatArray]:
@@ -193,7 +169,23 @@ class MCDPObjective:
         -------
         gradient, hessian : ndarray of shape (n_samples,)
         """
-        return self._derivatives(self._check(margins), positive=True)
+        margins, cells = self._check(margins), self._cells
+        pulls = np.zeros(cells.totals.size)
+        if self.strength == 0.0:
+            scores, bump = logistic(margins), np.zeros((1, 4))
+        else:
+            scores, (first, second), maximum = self._worst(margins)
+            bump = self._smoother.bump(maximum.thresholds, maximum.shares).cubics()
+            weight = self.strength * float(cells.totals.sum())
+            pulls[first], pulls[second] = weight / cells.totals[first], -weight / cells.totals[second]
+        derivatives = np.empty(scores.size), np.empty(scores.size)
+
+        def fill(rows: slice) -> None:
+            here = scores[rows], self._labels[rows], self._weights[rows], cells.codes[rows]
+            _kernels.derivatives(*here, pulls, bump, *(column[rows] for column in derivatives))
+
+        each_part(fill, scores.size)
+        return derivatives
 
     def _at(self, strength: float) -> MCDPObjective:
         """Return the same objective at another strength."""
@@ -215,7 +207,7 @@ class MCDPObjective:
         """
         checked = self._check(margins).astype(np.float64)
         loss = float(self._weights @ (np.logaddexp(0.0, checked) - self._labels * checked))
-        return loss + self.strength * float(self._cells.totals.sum()) * self._worst(checked).maximum.value
+        return loss + self.strength * float(self._cells.totals.sum()) * self._worst(checked)[2].value
 
     def disparity(self, margins: ArrayLike) -> float:
         """Return the smoothed maximal gap at margins, without the strength.
@@ -229,32 +221,17 @@ class MCDPObjective:
         -------
         float
         """
-        return self._worst(self._check(margins)).maximum.value
-
-    def exact_hessian(self, margins: ArrayLike) -> FloatArray:
-        """Return the diagonal of the Hessian at margins, thresholds held constant.
-
-        Parameters
-        ----------
-        margins : array-like of shape (n_samples,)
-            The log-odds of each row.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self._derivatives(self._check(margins), positive=False)[1]
+        return self._worst(self._check(margins))[2].value
 
     def _check(self, margins: Any) -> Any:
-        checked = margins if _is_plain(margins) else as_numbers(margins, "margins")
+        # As boosters give them, margins need neither a copy nor a check.
+        plain = isinstance(margins, np.ndarray) and margins.ndim == 1 and margins.dtype.kind == "f"
+        checked = margins if plain else as_numbers(margins, "margins")
         check_rows("margins", checked.size, self._labels.size, of="y_true")
         return checked
 
-    def _total(self, counted: FloatArray) -> FloatArray:
-        """Return the sum of what all processes counted, each on its own rows: here there is one."""
-        return counted
-
-    def _worst(self, margins: Any) -> _Worst:
+    def _worst(self, margins: Any) -> tuple[FloatArray, tuple[int, int], Maximum]:
+        """Return the scores, and the pair of cells whose disparity is the largest, with that disparity."""
         cells, smoother = self._cells, self._smoother
         scores = np.empty(margins.size)
 
@@ -263,38 +240,19 @@ class MCDPObjective:
             counted = scores[rows], self._weights[rows], cells.codes[rows]
             return _kernels.bin_moments(*counted, cells.totals.size, smoother.bins, self.temperature)
 
-        moments = self._total(np.sum(each_part(count, margins.size), axis=0))
+        moments = np.sum(each_part(count, margins.size), axis=0)
         if not np.isfinite(moments[:, :, 1]).all():
             raise InputError(f"must be finite, got nan at row {int(np.argmax(np.isnan(margins)))}", "margins")
-        shares = moments[: cells.compared] / cells.totals[: cells.compared, None, None]
+        shares = moments[:-1] / cells.totals[:-1, None, None]
         distributions = smoother.distributions(shares)
-        maxima = [self._maximum(distributions.difference(*pair)) for pair in cells.pairs]
-        worst = max(range(len(maxima)), key=lambda pair: maxima[pair].value)
-        return _Worst(scores, cells.pairs[worst], maxima[worst])
+        maxima = {pair: self._maximum(distributions.difference(*pair)) for pair in cells.pairs}
+        worst = max(maxima, key=lambda pair: maxima[pair].value)
+        return scores, worst, maxima[worst]
 
     def _maximum(self, gap: Any) -> Maximum:
         if self.search == "soft":
             return soft_maximum(gap, self._smoother.grid, self.sharpness)
         return largest(gap, self.epsilon)
-
-    def _derivatives(self, margins: Any, *, positive: bool) -> tuple[FloatArray, FloatArray]:
-        cells = self._cells
-        pulls = np.zeros(cells.totals.size)
-        if self.strength == 0.0:
-            scores, bump = logistic(margins), np.zeros((1, 4))
-        else:
-            scores, (first, second), maximum = self._worst(margins)
-            bump = self._smoother.bump(maximum.thresholds, maximum.shares).cubics()
-            weight = self.strength * float(cells.totals.sum())
-            pulls[first], pulls[second] = weight / cells.totals[first], -weight / cells.totals[second]
-        derivatives = np.empty(scores.size), np.empty(scores.size)
-
-        def fill(rows: slice) -> None:
-            here = scores[rows], self._labels[rows], self._weights[rows], cells.codes[rows]
-            _kernels.derivatives(*here, pulls, bump, positive, *(column[rows] for column in derivatives))
-
-        each_part(fill, scores.size)
-        return derivatives
 
 
 def each_part(work: Callable[[slice], Result], rows: int) -> list[Result]:
@@ -316,8 +274,3 @@ def logistic(margins: Any) -> FloatArray:
     scores += 1.0
     np.reciprocal(scores, out=scores)
     return scores
-
-
-def _is_plain(margins: Any) -> bool:
-    """Whether margins are as boosters give them, which need neither a copy nor a check."""
-    return isinstance(margins, np.ndarray) and margins.ndim == 1 and margins.dtype.kind == "f"

@@ -16,7 +16,7 @@ from localparity._io._files import write_new
 from localparity._text import interval_text, percent
 from localparity._validation import OutputExistsError
 from localparity.auditing._tables import ReportTable, Shown
-from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS, Answer
+from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS, QuestionAnswer
 from localparity.metrics import Interval
 from localparity.monitoring import Monitor, PeriodResult, Watch, WindowResult
 from localparity.monitoring._watch import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence
@@ -52,24 +52,26 @@ class MonitorDocument:
         """The periods with an alarm."""
         return [point for point in self.series if point.alarm is not None]
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[QuestionAnswer]:
         """What a reader wants to know first."""
         newest, every = self.series[-1], self.monitor.every
         return [
             self._alarm_now(newest),
-            Answer(f"How large is it in the newest {every}?", *_value(newest)),
-            Answer("And since the start?", *self._since_start()),
+            QuestionAnswer(f"How large is it in the newest {every}?", *_value(newest)),
+            QuestionAnswer("And since the start?", *self._since_start()),
             self._alarms_so_far(),
         ]
 
-    def _alarm_now(self, newest: PeriodResult) -> Answer:
+    def _alarm_now(self, newest: PeriodResult) -> QuestionAnswer:
         question, max_mcdp = "Is there an alarm now?", self.watch.max_mcdp
         if max_mcdp is None:
             text = "MCDP is compared with no bound, so that nothing is looked for."
-            return Answer(question, "No bound", text)
+            return QuestionAnswer(question, "No bound", text)
         if newest.alarm is None:
-            return Answer(question, "No", _sentence(quiet_sentence(newest, max_mcdp)))
-        return Answer(question, "Yes", _sentence(alarm_sentence(newest.alarm, self.monitor.every, max_mcdp)))
+            return QuestionAnswer(question, "No", _sentence(quiet_sentence(newest, max_mcdp)))
+        return QuestionAnswer(
+            question, "Yes", _sentence(alarm_sentence(newest.alarm, self.monitor.every, max_mcdp))
+        )
 
     def _since_start(self) -> tuple[str, str]:
         whole = self.whole
@@ -80,12 +82,12 @@ class MonitorDocument:
         value = about(whole.interval.estimate, whole)
         return value, f"{among}; interval {interval}, which holds at all looks together."
 
-    def _alarms_so_far(self) -> Answer:
+    def _alarms_so_far(self) -> QuestionAnswer:
         question, alarmed = "When were there alarms?", self.alarmed
         if not alarmed:
-            return Answer(question, "Never", f"in {self.periods(len(self.series))} on this page.")
+            return QuestionAnswer(question, "Never", f"in {self.periods(len(self.series))} on this page.")
         text = f"of {len(self.series):,}, first {alarmed[0].period}, last {alarmed[-1].period}."
-        return Answer(question, self.periods(len(alarmed)), text)
+        return QuestionAnswer(question, self.periods(len(alarmed)), text)
 
     def header(self) -> list[tuple[str, str]]:
         """What is watched, and how it is measured."""

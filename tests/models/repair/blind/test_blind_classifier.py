@@ -20,7 +20,7 @@ from sklearn.svm import LinearSVC
 
 import localparity as lp
 from estimator_checks import Supplied, assert_passes
-from localparity.models import GroupBlindClassifier, GroupBlindRepair
+from localparity.models import GroupBlindClassifier
 from localparity.models._encoding import SharedTable
 from localparity.models.trees._stock import StockTrees
 
@@ -101,23 +101,6 @@ def test_intersections_and_weights() -> None:
         blind().fit(X, Y, sensitive_features=SEX, sample_weight=weights)
 
 
-def test_fitted_classifiers_stay_as_they_are() -> None:
-    first, rest = slice(0, 1000), slice(1000, None)
-    estimator, group_estimator = clone(PLAIN).fit(X[first], Y[first]), clone(PLAIN).fit(X[first], SEX[first])
-    model = GroupBlindClassifier(estimator, group_estimator, cv="prefit", max_mcdp=0.12)
-    model.fit(X[rest], Y[rest], sensitive_features=SEX[rest])
-    assert model.pairs_[0].estimator is estimator
-    repair = GroupBlindRepair(0.12).fit(
-        estimator.predict_proba(X[rest])[:, 1],
-        sensitive_features=SEX[rest],
-        group_probabilities=group_estimator.predict_proba(X[rest]),
-    )
-    found = repair.transform(
-        estimator.predict_proba(X[first])[:, 1], group_probabilities=group_estimator.predict_proba(X[first])
-    )
-    np.testing.assert_allclose(model.predict_proba(X[first])[:, 1], found, atol=1e-12)
-
-
 def test_a_confidence_is_chosen_on_rows_held_out() -> None:
     people = lp.datasets.make_census(6000, random_state=1)
     numbers = people.data.select_dtypes("number").assign(trades=people.data["occupation"] == "trades")
@@ -169,7 +152,6 @@ def test_tables_by_default(tmp_path: Path) -> None:
     [
         {},
         {"criterion": "equalized_odds"},
-        {"ensemble": False},
         {"output": "calibrated", "confidence": 0.5, "max_mcdp": 0.3},
     ],
 )
@@ -203,15 +185,6 @@ def test_bad_input_is_told() -> None:
     for cv in (1, 0, 2.5, "five"):
         with pytest.raises((ValueError, TypeError), match=r"cv must be"):
             blind(cv=cv).fit(X, Y, **fit)
-    with pytest.raises(ValueError, match=r"cv='prefit' needs .* got None"):
-        GroupBlindClassifier(PLAIN, cv="prefit").fit(X, Y, **fit)
-    with pytest.raises(NotFittedError):
-        blind(cv="prefit").fit(X, Y, **fit)
-    known = clone(PLAIN).fit(X, Y)
-    with pytest.raises(ValueError, match=r"group_estimator must predict \['Female', 'Male'\], got \[0, 1\]"):
-        GroupBlindClassifier(known, known, cv="prefit").fit(X, Y, **fit)
-    with pytest.raises(ValueError, match=r"estimator must predict \['no', 'yes'\], got \[0, 1\]"):
-        GroupBlindClassifier(known, known, cv="prefit").fit(X, np.where(Y == 1, "yes", "no"), **fit)
     with pytest.raises(ValueError, match=r"y must have two classes"):
         blind().fit(X, np.zeros(len(Y)), **fit)
     with pytest.raises(ValueError, match=r"sensitive_features has 5 rows, X has 2000"):
@@ -232,14 +205,6 @@ def test_a_group_absent_from_a_fold() -> None:
     few[np.flatnonzero(Y == 0)[0]] = "Male"
     with pytest.raises(ValueError, match=r"two groups"):
         blind(criterion="predictive_equality", min_group_size=1, cv=2).fit(X, Y, sensitive_features=few)
-
-
-def test_one_pair_predicts_in_place_of_all() -> None:
-    several = trees().fit(TABLE, Y, sensitive_features=SEX)
-    single = trees(ensemble=False).fit(TABLE, Y, sensitive_features=SEX)
-    assert (len(several.pairs_), len(single.pairs_)) == (2, 1)
-    assert single.mcdp_ == several.mcdp_
-    assert np.corrcoef(single.predict_proba(TABLE)[:, 1], several.predict_proba(TABLE)[:, 1])[0, 1] > 0.9
 
 
 def test_models_that_learned_the_same_of_a_table_read_it_once() -> None:
