@@ -442,16 +442,16 @@ class Audit:
         return summary_of(self)
 
     def _repr_html_(self) -> str | None:
-        """The verdict and the findings for a notebook; nothing without the extra `report`."""
-        from localparity.report.page._page import notebook_summary
+        """The first screen of the page, for a notebook; nothing without the extra `report`."""
+        from localparity.report.page._notebook import audit_html
 
-        return notebook_summary(Document(audits={"scores": self}))
+        return audit_html(Document(audits={"scores": self}))
 
     def __rich_console__(self, *_: Any) -> Iterator[Any]:
         """The audit as `rich.print` shows it."""
-        from localparity.report._terminal import terminal_parts
+        from localparity.report._terminal import TerminalDocument
 
-        yield from terminal_parts(Document(audits={"Audit": self}))
+        yield TerminalDocument(Document(audits={"Audit": self}))
 
 
 # The pairs of an audit as a data frame, of pandas or of the library whose frames were audited.
