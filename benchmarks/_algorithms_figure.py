@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from matplotlib import ticker
 
 from localparity.paper._data import DATA_SETS
-from localparity.paper._figures import finish, legend_below, panels, save, show_percent
-from localparity.report.displays._base import COLOURS
+from localparity.paper._figures import legend_below, panels, save
+from localparity.report.displays._base import COLOURS, finish, show_percent
 
 if TYPE_CHECKING:
     from benchmarks.algorithms import AlgorithmStudy, Approximation

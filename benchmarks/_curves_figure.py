@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from localparity.paper._figures import finish, panels, save
-from localparity.report.displays._base import COLOURS, QUIET
+from localparity.paper._figures import panels, save
+from localparity.report.displays._base import COLOURS, QUIET, finish
 
 GPU = Path(__file__).parent.parent / "results" / "gpu_scale.json"
 TITLES = {
