@@ -323,7 +323,6 @@ def test_cells_are_cut_until_their_rows_can_be_sorted(
 ) -> None:
     monkeypatch.setattr(_exact, "_MANY_OPENED", 0)
     monkeypatch.setattr(_exact, "_MOST_CELLS", 16)
-    monkeypatch.setattr(_exact, "_MOST_PARTS", 16)
     weights = np.random.default_rng(1).exponential(size=3000) if weighted else None
     predictions = sample(3000, sample_weight=weights)
     for places, found in ((2**12, sorted_mcdp(predictions, Comparison()).tolist()), (100, None)):

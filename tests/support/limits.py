@@ -58,7 +58,6 @@ LIMITS: dict[str, Sequence[Any]] = {
     "metrics._exact._MOST_CUT": [0, 2**6, 2**20],
     "metrics._exact._MOST_ENTRIES": [2**11, 2**17],
     "metrics._exact._MOST_KEYS": [3, 200],
-    "metrics._exact._MOST_PARTS": [1, 16, 2**14],
     "metrics._exact._MOST_PLACES": [1, 300, 2**26],
     "metrics._exact._NUMBER_BITS": [16, 30],
     "metrics._exact._ROWS_BY_CELL": [1, 4],

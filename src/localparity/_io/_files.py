@@ -73,11 +73,6 @@ def replacing(path: Path, *, staging: Path | None = None) -> Iterator[Path]:
         raise
 
 
-def create_private(path: Path) -> None:
-    """Create an empty file with the permissions of a new one, unless it exists."""
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, _private_mode(path.parent)))
-
-
 def _remove_stale(path: Path, staging: Path) -> None:
     """Remove what killed writers of a file left in the folder in which they wrote it."""
     ours = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{32}")

@@ -449,9 +449,9 @@ class Audit:
 
     def __rich_console__(self, *_: Any) -> Iterator[Any]:
         """The audit as `rich.print` shows it."""
-        from localparity.report._terminal import terminal_parts
+        from localparity.report._terminal import TerminalDocument
 
-        yield from terminal_parts(Document(audits={"Audit": self}))
+        yield TerminalDocument(Document(audits={"Audit": self}))
 
 
 # The pairs of an audit as a data frame, of pandas or of the library whose frames were audited.
