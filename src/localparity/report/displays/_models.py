@@ -178,7 +178,8 @@ class ComparisonDisplay(ModelsDisplay):
         for outcome in found.outcomes:
             self._draw_outcome(ax, outcome, methods.index(outcome.method))
         self._add_rule(ax, found.max_mcdp, "bound", "--")
-        self._add_rule(ax, found.recommended.test.noise_floor, "expected under parity", ":")
+        if found.recommended.test.noise_floor is not None:
+            self._add_rule(ax, found.recommended.test.noise_floor, "expected under parity", ":")
         self._show_axes(ax, found.epsilon, part=" on test data")
 
     def _draw_outcome(self, ax: Any, outcome: Outcome, place: int) -> None:
