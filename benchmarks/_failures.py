@@ -75,7 +75,7 @@ def rejects_somewhere(design: Design, **options: Any) -> Callable[[Rng], bool]:
 
 def finds(design: Design, **options: Any) -> Callable[[Rng], bool]:
     """Whether the verdict says that there is a disparity."""
-    return lambda rng: audit_of(design(rng), rng, **options).verdict.status == "found"
+    return lambda rng: audit_of(design(rng), rng, **options).answer.status == "disparity"
 
 
 def finds_alike(size: int, low: float, high: float) -> Callable[[Rng], bool]:
@@ -270,7 +270,7 @@ def sketch_rejects(sizes: tuple[int, ...], k: int, **options: Any) -> Callable[[
     def fails(rng: Rng) -> bool:
         sketch = lp.monitoring.ScoreSketch(k=k)
         groups = np.repeat(np.arange(len(sizes)), sizes)
-        sketch.update(None, rng.random(groups.size), sensitive_features=groups)
+        sketch.update(lp.Predictions.from_arrays(None, rng.random(groups.size), sensitive_features=groups))
         found = lp.permutation_test(sketch.counts(), n_resamples=39, random_state=rng, **options)
         return found.p_value <= 0.05
 
@@ -326,6 +326,6 @@ def sketch_bounds_miss(rng: Rng) -> bool:
     parts = []
     for part in (slice(None, 2 * many), slice(2 * many, None)):
         parts.append(lp.monitoring.ScoreSketch(k=512))
-        parts[-1].update(None, scores[part], sensitive_features=groups[part])
+        parts[-1].update(lp.Predictions.from_arrays(None, scores[part], sensitive_features=groups[part]))
     bounds = lp.mcdp_bounds(parts[0].merge(parts[1]).counts(0.99))
     return not bounds.low <= lp.mcdp(None, scores, sensitive_features=groups) <= bounds.high

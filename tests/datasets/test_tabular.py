@@ -57,8 +57,9 @@ def test_the_preprocessing_has_the_papers_columns_and_the_split_the_references_r
     )
 
 
-def test_plain_columns_and_x_y(data_folder: Path) -> None:
-    data, target = lp.datasets.fetch_bank(as_frame=False, return_X_y=True)
+def test_plain_columns(data_folder: Path) -> None:
+    bank = lp.datasets.fetch_bank(as_frame=False)
+    data, target = bank.data, bank.target
     assert isinstance(data, dict)
     assert data["duration"].dtype == np.float64
     assert len(data["job"]) == len(target) == 41188
