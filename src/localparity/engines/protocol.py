@@ -61,7 +61,7 @@ class ScoreSource(Protocol):
 
     Examples
     --------
-    The page "Add an engine" of the documentation has an engine of arrays.
+    The page "Add an engine" of the documentation has an engine for people in a list.
 
     >>> import localparity as lp
     >>> source = lp.engines.protocol.ScoreSource
