@@ -72,7 +72,7 @@ def make_steps(method: str, rows: TensorRows, settings: TrainingSettings, *, rec
     torch.manual_seed(0)
     network = multilayer(101, (512, 256, 64), 0.5).to(rows.features.device)
     made = make_method(method, 0.2, 2, settings)
-    steps = Steps(Training(made, made.wrap(network), rows, seed=0), settings)
+    steps = Steps(Training(made, network, rows, seed=0), settings)
     steps.recorded = recorded
     return steps
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from localparity._progress import progress_bar
 from localparity._types import ArrayLike, Criterion, FloatArray, Groups, Seed
-from localparity._validation import as_choice, as_count, as_epsilon, as_fraction, as_probability, require
-from localparity.counts._comparison import CRITERIA
+from localparity._validation import as_choice, as_count, as_probability, require
 from localparity.models._bound import Bound, accept_in_order, choose
 from localparity.models._encoding import with_categories
 from localparity.models._frontier import Frontier, FrontierSettings, frontier_on
@@ -245,9 +244,7 @@ def compare(
     >>> [outcome.name for outcome in comparison.outcomes][:2]
     ['ERM', 'ERM, repaired']
     """
-    bound = Bound(
-        as_fraction(max_mcdp, "max_mcdp"), as_epsilon(epsilon), as_choice(criterion, "criterion", CRITERIA)
-    )
+    bound = Bound.checked(max_mcdp, epsilon, criterion)
     settings = CompareSettings(
         bound,
         as_seed(random_state),

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, column_or_1d
 
 from localparity._text import group_text
 from localparity._types import ArrayLike, FloatArray, Group, Groups, IntArray, Seed
@@ -443,9 +443,22 @@ class RowsClassifier(ABC, ClassifierMixin):  # type: ignore[misc]
         self._check_all()
         return self._fit_described(self._as_rows(X, y, sensitive_features, sample_weight))
 
-    @abstractmethod
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class."""
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The features, in the columns that `fit` had.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            The second column is the score.
+        """
+        check_is_fitted(self)
+        scores = self._predict(X)
+        return np.column_stack([1.0 - scores, scores])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row: the second where its score is above one half.
@@ -474,6 +487,10 @@ class RowsClassifier(ABC, ClassifierMixin):  # type: ignore[misc]
     def _learn(self, rows: TrainingRows) -> None:
         """Fit on checked rows."""
 
+    @abstractmethod
+    def _predict(self, X: Any) -> FloatArray:
+        """Return the score of each row."""
+
     def _as_rows(
         self, X: Any, y: ArrayLike | None, sensitive_features: Groups, sample_weight: ArrayLike | None
     ) -> TrainingRows:
@@ -486,6 +503,9 @@ class RowsClassifier(ABC, ClassifierMixin):  # type: ignore[misc]
 
     def _fit_described(self, rows: TrainingRows) -> Self:
         """Fit on the rows of a call of `fit`, which the model card tells of."""
+        for name in ("trials_", "bound_met_", "_held_out"):
+            # Not every fit sets these, and an earlier one leaves nothing behind.
+            vars(self).pop(name, None)
         rows = self._prepare(rows)
         self._fitted_on = rows.describe()
         self._learn(rows)

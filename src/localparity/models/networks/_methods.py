@@ -124,7 +124,7 @@ class ScoredBatch(NamedTuple):
 class Method(nn.Module):
     """A training method: cross-entropy plus, times the strength, a penalty.
 
-    A method overrides what differs: `penalty`, `prepare`, `wrap`, `batches`, `reweighted` and `draw`.
+    A method overrides what differs: `penalty`, `prepare`, `batches`, `reweighted` and `draw`.
     Parameters that it adds are trained with the network's. Everything that changes is a parameter or a
     buffer, so that the methods of several runs can be stacked.
 
@@ -161,30 +161,15 @@ class Method(nn.Module):
             )
 
     def prepare(self, training: TensorRows, network: Network) -> None:
-        """Learn from the training rows, or add parameters, before the first step.
+        """Learn from the training rows, add parameters or change the network before the first step.
 
         Parameters
         ----------
         training : TensorRows
             All training rows.
         network : Network
-            The network to be trained.
+            The network to be trained, changed in place.
         """
-
-    def wrap(self, network: Network) -> Network:
-        """Change the network for this method.
-
-        Parameters
-        ----------
-        network : Network
-            The network to be trained.
-
-        Returns
-        -------
-        Network
-            The network as this method trains it.
-        """
-        return network
 
     def batches(self, training: TensorRows, seed: int) -> Batches:
         """Choose how rows are drawn.
@@ -285,20 +270,16 @@ class AdvDebias(Method):
     name = "advdebias"
 
     def prepare(self, training: TensorRows, network: Network) -> None:
-        """Build the adversary for the network's last hidden layer."""
+        """Build the adversary for the network's last hidden layer, and turn the network's dropout off."""
+        for layer in network.modules():
+            if isinstance(layer, Dropout):
+                layer.share = 0.0
         outputs = 1 if self.n_groups == 2 else self.n_groups
         self.adversary = nn.Sequential(
             nn.Linear(network.head.in_features, _ADVERSARY_WIDTH),
             nn.ReLU(),
             nn.Linear(_ADVERSARY_WIDTH, outputs),
         ).to(training.weights)
-
-    def wrap(self, network: Network) -> Network:
-        """Turn dropout off."""
-        for layer in network.modules():
-            if isinstance(layer, Dropout):
-                layer.share = 0.0
-        return network
 
     def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
         """The strength times the adversary's cross-entropy."""

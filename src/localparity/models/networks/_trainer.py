@@ -188,7 +188,7 @@ class Trainer:
     def __init__(
         self, method: Method, network: Network, *, seed: int = 0, progress: Progress | None = None
     ) -> None:
-        self.method, self.network, self.seed = method, method.wrap(network), seed
+        self.method, self.network, self.seed = method, network, seed
         self.progress = progress
 
     def fit(self, training: TensorRows, validation: TensorRows | None = None) -> list[dict[str, float]]:

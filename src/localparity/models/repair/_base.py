@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, Self
+from inspect import signature
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +67,9 @@ class RepairTransformer(FolderMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.transformer_tags = TransformerTags()
         return tags
+
+
+AnyRepair = TypeVar("AnyRepair", bound=RepairTransformer)
 
 
 def clipped_scores(scores: ArrayLike, score_range: ScoreRange) -> FloatArray:
@@ -175,9 +179,10 @@ class RepairingClassifier(FolderMixin, RowsClassifier, BaseEstimator):  # type: 
         (X,) = indexable(X)
         return super()._as_rows(X, y, sensitive_features, sample_weight)
 
-    def _fit_described(self, rows: TrainingRows) -> Self:
-        self._held_out = None
-        return super()._fit_described(rows)
+    def _new_repair(self, kind: type[AnyRepair]) -> AnyRepair:
+        """Return a repair with the parameters that it shares with the classifier."""
+        own = self.get_params(deep=False)
+        return kind(**{name: own[name] for name in signature(kind).parameters if name in own})
 
     def _restore_repair(self, files: Files, kind: type[RepairTransformer]) -> None:
         self.repair_ = parse_part(files, "repair")

@@ -580,23 +580,6 @@ class GroupBlindClassifier(RepairingClassifier):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class after the repair.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The features, in the columns that `fit` had.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            The second column is the repaired score.
-        """
-        check_is_fitted(self)
-        scores = self.repair_._repaired(*mean_prediction(self.pairs_, X))
-        return np.column_stack([1.0 - scores, scores])
-
     @property
     def groups_(self) -> tuple[Group, ...]:
         """All groups."""
@@ -626,21 +609,10 @@ class GroupBlindClassifier(RepairingClassifier):
         return self.pairs_[0].estimator
 
     def _check_all(self) -> Bound:
-        bound = self._new_repair()._check_all()
+        bound = self._new_repair(GroupBlindRepair)._check_all()
         check_wrapped(estimator=self.estimator, group_estimator=self.group_estimator)
         as_count(self.cv, "cv", at_least=2)
         return bound
-
-    def _new_repair(self) -> GroupBlindRepair:
-        return GroupBlindRepair(
-            self.max_mcdp,
-            epsilon=self.epsilon,
-            confidence=self.confidence,
-            criterion=self.criterion,
-            output=self.output,
-            min_group_size=self.min_group_size,
-            validation_fraction=self.validation_fraction,
-        )
 
     def _prepare(self, rows: TrainingRows) -> TrainingRows:
         if self.estimator is not None and self.group_estimator is not None:
@@ -655,7 +627,7 @@ class GroupBlindClassifier(RepairingClassifier):
         fitted, tested = self._fit_pairs(rows, seed), None
         if held_out is not None:
             tested = blind_rows(held_out, *mean_prediction(self.pairs_, held_out.features))
-        self.repair_ = self._new_repair()._fit_rows(fitted, tested, rows.group_names)
+        self.repair_ = self._new_repair(GroupBlindRepair)._fit_rows(fitted, tested, rows.group_names)
         self.classes_ = rows.classes
 
     def _compared(self, rows: TrainingRows) -> tuple[int, ...]:
@@ -672,8 +644,12 @@ class GroupBlindClassifier(RepairingClassifier):
         self.pairs_, predicted = cross_fit((estimator, group_estimator), rows, labels, folds)
         return predicted
 
+    def _predict(self, X: Any) -> FloatArray:
+        repair: GroupBlindRepair = self.repair_
+        return repair._repaired(*mean_prediction(self.pairs_, X))
+
     def _scores(self, rows: TrainingRows) -> FloatArray:
-        return self.predict_proba(rows.features)[:, 1]
+        return self._predict(rows.features)
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         learned = {**dump_classes(self.classes_), "pairs": len(self.pairs_)}

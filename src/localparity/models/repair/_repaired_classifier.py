@@ -122,9 +122,7 @@ class RepairedClassifier(RepairingClassifier):
             The second column is the repaired score.
         """
         check_is_fitted(self)
-        scores = self.repair_.transform(
-            self.estimator_.predict_proba(X)[:, 1], sensitive_features=sensitive_features
-        )
+        scores = self.repair_.transform(self._predict(X), sensitive_features=sensitive_features)
         return np.column_stack([1.0 - scores, scores])
 
     def predict(self, X: Any, *, sensitive_features: Groups = None) -> NDArray[Any]:
@@ -191,21 +189,19 @@ class RepairedClassifier(RepairingClassifier):
                 training, held_out = rows.hold_out(self.validation_fraction, as_seed(self.random_state))
             self.estimator_ = fit_wrapped(self.estimator, training)
         self.classes_ = self.estimator_.classes_
-        scores = self.estimator_.predict_proba(held_out.features)[:, 1]
+        scores = self._predict(held_out.features)
         if self.prefit and self.confidence is not None:
             self._warn_of_training_rows(scores, held_out.labels)
-        repair = ScoreRepair(
-            self.max_mcdp,
-            epsilon=self.epsilon,
-            confidence=self.confidence,
-            criterion=self.criterion,
-            random_state=self.random_state,
-        )
-        self.repair_ = repair._fit_rows(held_out, scores)
+        self.repair_ = self._new_repair(ScoreRepair)._fit_rows(held_out, scores)
+
+    def _predict(self, X: Any) -> FloatArray:
+        """Return the score of each row before the repair."""
+        scores: FloatArray = self.estimator_.predict_proba(X)[:, 1]
+        return scores
 
     def _scores(self, rows: TrainingRows) -> FloatArray:
         repair: ScoreRepair = self.repair_
-        return repair._map(self.estimator_.predict_proba(rows.features)[:, 1], rows.grouping)
+        return repair._map(self._predict(rows.features), rows.grouping)
 
     def _warn_of_training_rows(self, scores: FloatArray, labels: FloatArray) -> None:
         """Warn where a fitted classifier was likely trained on the rows that a promise is made from.
