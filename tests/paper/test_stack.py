@@ -81,6 +81,6 @@ def test_runs_that_cannot_be_stacked_are_refused() -> None:
     longer, _ = runs("diffdp", replace(SETTINGS, steps=13), data)
     with pytest.raises(ValueError, match=r"settings.*steps=12.*steps=13"):
         fit_stack([trainers[0], longer[1]], parts)
-    clipped, _ = runs("diffdp", replace(SETTINGS, clip_norm=1.0), data)
-    with pytest.raises(ValueError, match=r"clip_norm.*None.*1\.0"):
-        fit_stack(clipped, parts)
+    stopped, _ = runs("diffdp", replace(SETTINGS, patience=2), data)
+    with pytest.raises(ValueError, match=r"patience.*None.*2"):
+        fit_stack(stopped, parts)

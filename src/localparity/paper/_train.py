@@ -230,10 +230,9 @@ def _check_alike(trainers: Sequence[Trainer], rows: Sequence[TensorRows]) -> Non
             one, other = getattr(first, name), getattr(method, name)
             if one != other:
                 raise InputError(f"must be the same in all runs of a stack, got {one!r} and {other!r}", name)
-    for name in ("patience", "clip_norm"):
-        value = getattr(first.settings, name)
-        if value is not None:
-            raise InputError(f"must be None in a stack of runs, got {value!r}", name)
+    patience = first.settings.patience
+    if patience is not None:
+        raise InputError(f"must be None in a stack of runs, got {patience}", "patience")
 
 
 def _joined(rows: Sequence[TensorRows]) -> tuple[TensorRows, list[int]]:

@@ -206,8 +206,6 @@ class LocalParityClassifier(BoundedClassifier):
         DRAlign's weight of the cosines.
     weight_decay : float
         Decoupled, as in AdamW.
-    clip_norm : float, optional
-        The largest norm of a gradient; larger ones are scaled down.
     precision : str
         "float32"; "float64"; or "bfloat16" for the network's forward pass.
     validation_fraction : float
@@ -288,7 +286,6 @@ class LocalParityClassifier(BoundedClassifier):
         sharpness: float = 8.0,
         alignment: float = 0.05,
         weight_decay: float = 0.0,
-        clip_norm: float | None = None,
         precision: str = "float32",
         validation_fraction: float = 0.2,
         patience: int | None = None,
@@ -316,7 +313,6 @@ class LocalParityClassifier(BoundedClassifier):
         self.sharpness = sharpness
         self.alignment = alignment
         self.weight_decay = weight_decay
-        self.clip_norm = clip_norm
         self.precision = precision
         self.validation_fraction = validation_fraction
         self.patience = patience

@@ -14,7 +14,7 @@ from torch.func import functional_call
 from torch.nn.functional import binary_cross_entropy_with_logits, cosine_similarity
 
 from localparity._types import Criterion
-from localparity._validation import InputError, as_choice, as_count, as_number, as_strength
+from localparity._validation import InputError, as_choice, as_count, as_strength
 from localparity.counts._comparison import CRITERIA
 from localparity.models.networks._batches import BalancedBatches, Batches, TensorRows, balancing_weights
 from localparity.models.networks._losses import (
@@ -38,7 +38,7 @@ class TrainingSettings:
     ----------
     hidden, dropout, steps, batch_size, learning_rate, schedule, temperature, search, memory, balanced
         As in `LocalParityClassifier`, whose preset "paper" has the defaults.
-    precision, alignment, sharpness, epsilon, criterion, weight_decay, clip_norm, patience
+    precision, alignment, sharpness, epsilon, criterion, weight_decay, patience
         As in `LocalParityClassifier`, with the same defaults.
     augment : bool, default=False
         Whether a network for images sees random views of them in training.
@@ -75,7 +75,6 @@ class TrainingSettings:
     decay_every: int = 50
     decay_factor: float = 0.1
     weight_decay: float = 0.0
-    clip_norm: float | None = None
     check_every: int = 25
     patience: int | None = None
 
@@ -84,8 +83,6 @@ class TrainingSettings:
             as_count(getattr(self, name), name)
         if self.patience is not None:
             as_count(self.patience, "patience")
-        if self.clip_norm is not None and not as_number(self.clip_norm, "clip_norm") > 0.0:
-            raise InputError(f"must be > 0, got {self.clip_norm:g}", argument="clip_norm")
         as_choice(self.schedule, "schedule", ("steps", "cosine"))
         as_choice(self.precision, "precision", ("float32", "bfloat16", "float64"))
 

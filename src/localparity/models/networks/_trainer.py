@@ -129,8 +129,6 @@ class Steps:
         self.optimizer.zero_grad()
         loss = self.training.loss(self._rows)
         loss.sum().backward()  # type: ignore[no-untyped-call]
-        if self.settings.clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(self.training.parameters(), self.settings.clip_norm)
         self.optimizer.step()
         return loss.detach()
 

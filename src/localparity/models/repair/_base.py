@@ -86,7 +86,7 @@ class RepairingClassifier(FolderMixin, RowsClassifier, BaseEstimator):  # type: 
     confidence: float | None
     criterion: Criterion
     random_state: Seed
-    repair_: Any
+    repair_: RepairTransformer
     _held_out: Measured | None = None
 
     def fit_with_audit(
@@ -138,8 +138,7 @@ class RepairingClassifier(FolderMixin, RowsClassifier, BaseEstimator):  # type: 
     @property
     def promise_(self) -> str:
         """What holds and for whom, in a sentence."""
-        promise: str = self.repair_.promise_
-        return promise
+        return self.repair_.promise_
 
     @property
     def n_features_in_(self) -> int:
@@ -184,10 +183,11 @@ class RepairingClassifier(FolderMixin, RowsClassifier, BaseEstimator):  # type: 
         own = self.get_params(deep=False)
         return kind(**{name: own[name] for name in signature(kind).parameters if name in own})
 
-    def _restore_repair(self, files: Files, kind: type[RepairTransformer]) -> None:
-        self.repair_ = parse_part(files, "repair")
-        if not isinstance(self.repair_, kind):
-            raise ValueError(f"repair must be a {kind.__name__}, got a {type(self.repair_).__name__}")
+    def _restore_repair(self, files: Files, kind: type[AnyRepair]) -> AnyRepair:
+        repair = parse_part(files, "repair")
+        if not isinstance(repair, kind):
+            raise ValueError(f"repair must be a {kind.__name__}, got a {type(repair).__name__}")
+        return repair
 
 
 def check_wrapped(**estimators: Any) -> None:

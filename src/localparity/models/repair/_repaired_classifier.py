@@ -81,9 +81,10 @@ class RepairedClassifier(RepairingClassifier):
     ((2000, 2), True)
     """
 
-    __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-    __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__predict: ClassVar = {"sensitive_features": True}
+    __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
     _unsaved: ClassVar[dict[str, Any]] = {"estimator": None, "prefit": True}
+    repair_: ScoreRepair
 
     def __init__(
         self,
@@ -130,10 +131,8 @@ class RepairedClassifier(RepairingClassifier):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The features.
-        sensitive_features : array-like, data frame or mapping of columns
-            The group of each row, among those that `fit` saw.
+        X, sensitive_features
+            As in `predict_proba`.
 
         Returns
         -------
@@ -200,8 +199,7 @@ class RepairedClassifier(RepairingClassifier):
         return scores
 
     def _scores(self, rows: TrainingRows) -> FloatArray:
-        repair: ScoreRepair = self.repair_
-        return repair._map(self._predict(rows.features), rows.grouping)
+        return self.repair_._map(self._predict(rows.features), rows.grouping)
 
     def _warn_of_training_rows(self, scores: FloatArray, labels: FloatArray) -> None:
         """Warn where a fitted classifier was likely trained on the rows that a promise is made from.
@@ -232,7 +230,7 @@ class RepairedClassifier(RepairingClassifier):
         return {}, dump_parts(estimator=self.estimator_, repair=self.repair_)
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
-        self._restore_repair(files, ScoreRepair)
+        self.repair_ = self._restore_repair(files, ScoreRepair)
         self.estimator = self.estimator_ = parse_part(files, "estimator")
         self.classes_ = self.estimator_.classes_
 
