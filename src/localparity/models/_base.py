@@ -28,13 +28,7 @@ from localparity.models._bound import (
     search_strength,
 )
 from localparity.models._encoding import TableFeatures, UnseenValuesWarning
-from localparity.models._folder import (
-    FolderMixin,
-    as_json,
-    dump_classes,
-    restore_classes,
-    restore_groups,
-)
+from localparity.models._folder import FolderMixin, as_json, dump_classes, restore_classes, restore_groups
 from localparity.models._rows import RowsClassifier, TrainingRows, as_seed
 
 # What one kind of model does for `BoundedClassifier`: it is trained, gives scores and is stored.
@@ -119,9 +113,6 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
         scores: FloatArray = self.model_.scores(self._read_features(X)).astype(np.float64, copy=False)
         return scores
 
-    def _check_parameters(self) -> None:
-        """Check the parameters that only this class has."""
-
     def _check_all(self) -> None:
         as_epsilon(self.epsilon)
         if self.max_mcdp is not None:
@@ -135,7 +126,6 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
         as_probability(self.validation_fraction, "validation_fraction")
         if self.patience is not None:
             as_count(self.patience, "patience")
-        self._check_parameters()
         if self.max_mcdp is None:
             self._given_strength()
 

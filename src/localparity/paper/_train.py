@@ -51,7 +51,10 @@ def train_runs(runs: Sequence[Run], device: str = "auto") -> list[tuple[Record, 
     """
     target = as_device(device)
     prepared = [prepare(run.dataset, run.seed) for run in runs]
-    rows = {run.seed: data.training.to(target) for run, data in zip(runs, prepared, strict=True)}
+    rows = {
+        run.seed: TensorRows(*(column.to(target) for column in data.training))
+        for run, data in zip(runs, prepared, strict=True)
+    }
     with _one_thread():
         started = time.perf_counter()
         trainers = [

@@ -51,9 +51,8 @@ class TrainingSettings:
 
     Examples
     --------
-    >>> settings = TrainingSettings(search="soft")
-    >>> settings.temperature, settings.steps
-    (10.0, 150)
+    >>> TrainingSettings(search="soft").steps
+    150
     """
 
     hidden: Sequence[int] = (512, 256, 64)
@@ -105,10 +104,8 @@ class ScoredBatch(NamedTuple):
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> class Confidence(lp.models.networks.Method):
-    ...     def penalty(self, network: lp.models.networks.Network, batch: lp.models.networks.ScoredBatch):
-    ...         return self.strength * batch.logits.square().mean()
+    >>> def penalty(network: Network, batch: ScoredBatch) -> Tensor:
+    ...     return batch.logits.square().mean()
     """
 
     rows: TensorRows
@@ -121,7 +118,7 @@ class ScoredBatch(NamedTuple):
 class Method(nn.Module):
     """A training method: cross-entropy plus, times the strength, a penalty.
 
-    A method overrides what differs: `penalty`, `prepare`, `batches`, `reweighted` and `draw`.
+    A method overrides what differs: `penalty`, `prepare`, `batches` and `draw`.
     Parameters that it adds are trained with the network's. Everything that changes is a parameter or a
     buffer, so that the methods of several runs can be stacked.
 
@@ -168,8 +165,8 @@ class Method(nn.Module):
             The network to be trained, changed in place.
         """
 
-    def batches(self, training: TensorRows, seed: int) -> Batches:
-        """Choose how rows are drawn.
+    def batches(self, training: TensorRows, seed: int) -> tuple[Batches, TensorRows]:
+        """Choose how rows are drawn and weighted.
 
         Parameters
         ----------
@@ -180,27 +177,14 @@ class Method(nn.Module):
 
         Returns
         -------
-        Batches
-            An object whose `draw` returns the row numbers of the next batch.
+        tuple
+            An object whose `draw` returns the row numbers of the next batch, and the rows with weights such
+            that a batch stands for the data.
         """
-        if self.settings.balanced:
-            return BalancedBatches(training.groups, self.n_groups, self.settings.batch_size, seed)
-        return Batches(len(training.labels), self.settings.batch_size, seed)
-
-    def reweighted(self, training: TensorRows) -> TensorRows:
-        """Give the training rows the weights that go with the batches.
-
-        Parameters
-        ----------
-        training : TensorRows
-            All training rows.
-
-        Returns
-        -------
-        TensorRows
-            The rows, with weights such that a batch stands for the data.
-        """
-        return balancing_weights(training, self.n_groups) if self.settings.balanced else training
+        if not self.settings.balanced:
+            return Batches(len(training.labels), self.settings.batch_size, seed), training
+        batches = BalancedBatches(training.groups, self.n_groups, self.settings.batch_size, seed)
+        return batches, balancing_weights(training, self.n_groups)
 
     def draw(self, generator: torch.Generator) -> None:
         """Draw the random numbers of a step into buffers.
@@ -325,9 +309,10 @@ class FairMixup(Method):
         """Draw the share t of the mixture."""
         self.share.uniform_(generator=generator)
 
-    def batches(self, training: TensorRows, seed: int) -> Batches:
+    def batches(self, training: TensorRows, seed: int) -> tuple[Batches, TensorRows]:
         """Equally many rows of each group, group after group."""
-        return BalancedBatches(training.groups, self.n_groups, self.settings.batch_size, seed)
+        batches = BalancedBatches(training.groups, self.n_groups, self.settings.batch_size, seed)
+        return batches, super().batches(training, seed)[1]
 
     def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
         """The strength times how the score changes between groups."""

@@ -45,8 +45,7 @@ class Training:
             method.prepare(rows, network)
         self.method, self.network = method.to(rows.weights).train(), network.train()
         self.generator = torch.Generator(device).manual_seed(seed)
-        self.batches = method.batches(rows, seed)
-        self.rows = method.reweighted(rows)
+        self.batches, self.rows = method.batches(rows, seed)
 
     def parameters(self) -> list[Tensor]:
         """The weights of the network and of the method."""

@@ -184,12 +184,11 @@ class GroupBlindRepair(RepairTransformer):
         rows = BlindRows(
             np.clip(people.scores.astype(np.float64), 0.0, 1.0),
             as_group_probabilities(group_probabilities, n_rows, names, len(comparison.labels)),
-            None if people.labels is None else people.labels.astype(np.int64),
+            np.zeros(n_rows, np.int64) if people.labels is None else people.labels.astype(np.int64),
             people.codes.astype(np.int64),
             np.ones(n_rows) if people.weights is None else people.weights,
         )
-        labels = np.zeros(n_rows) if rows.labels is None else rows.labels
-        columns = rows.scores, labels, rows.groups, rows.weights
+        columns = rows.scores, rows.labels, rows.groups, rows.weights
         indexes = drop_copies(np.moveaxis(rows.probabilities, 1, 0), *columns)
         rows = rows if indexes is None else rows.take(indexes)
         self._fitted_on = describe_rows(rows.groups, names, *rows)
@@ -293,7 +292,6 @@ class GroupBlindRepair(RepairTransformer):
         self.score_, self.scale_ = score, None
         repaired = ranks = self._ranks(fitted.scores, fitted.probabilities)
         if self.output == "calibrated":
-            assert fitted.labels is not None
             self.scale_ = calibrated_scale(ranks, fitted.labels, fitted.weights)
         elif score is not None:
             self.scale_ = original_scale(ranks, fitted.scores, fitted.weights)
