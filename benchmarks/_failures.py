@@ -15,7 +15,7 @@ from benchmarks._designs import Design, Drawn, Rng
 from blind_designs import BlindDesign, BlindPeople
 from localparity.metrics._gap_curve import gap_curves
 from localparity.models import GroupBlindRepair, ScoreRepair
-from localparity.uncertainty._bands import upper_end, upper_ends
+from localparity.uncertainty._bands import upper_ends
 
 
 def misses(design: Design, truth: float, **options: Any) -> Callable[[Rng], bool]:
@@ -219,8 +219,8 @@ def upper_misses(design: Design, truth: float, epsilon: float = 0.0) -> Callable
     def fails(rng: Rng) -> bool:
         drawn = design(rng)
         rows = lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups)
-        curves = gap_curves(lp.ScoreCounts.from_predictions(rows), lp.Comparison())
-        return upper_end(curves, epsilon, 0.9) < truth - 1e-9
+        interval = lp.mcdp_interval(rows, epsilon=epsilon, confidence=0.9, side="upper")
+        return interval.high < truth - 1e-9
 
     return fails
 
@@ -270,7 +270,7 @@ def sketch_rejects(sizes: tuple[int, ...], k: int, **options: Any) -> Callable[[
     def fails(rng: Rng) -> bool:
         sketch = lp.monitoring.ScoreSketch(k=k)
         groups = np.repeat(np.arange(len(sizes)), sizes)
-        sketch.update(None, rng.random(groups.size), sensitive_features=groups)
+        sketch.update(lp.Predictions.from_arrays(None, rng.random(groups.size), sensitive_features=groups))
         found = lp.permutation_test(sketch.counts(), n_resamples=39, random_state=rng, **options)
         return found.p_value <= 0.05
 
@@ -326,6 +326,6 @@ def sketch_bounds_miss(rng: Rng) -> bool:
     parts = []
     for part in (slice(None, 2 * many), slice(2 * many, None)):
         parts.append(lp.monitoring.ScoreSketch(k=512))
-        parts[-1].update(None, scores[part], sensitive_features=groups[part])
+        parts[-1].update(lp.Predictions.from_arrays(None, scores[part], sensitive_features=groups[part]))
     bounds = lp.mcdp_bounds(parts[0].merge(parts[1]).counts(0.99))
     return not bounds.low <= lp.mcdp(None, scores, sensitive_features=groups) <= bounds.high

@@ -17,12 +17,67 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import NamedTuple
 
+import numpy as np
 from scipy.stats import t as student
 
-from benchmarks import _equal_figure
-from benchmarks._equal_choice import EqualRun, best_settings, choose, read_runs, shared_numbers
-from benchmarks._equal_space import METHODS, draw_settings
+from benchmarks.equal_search import (
+    METHODS,
+    EqualRun,
+    best_settings,
+    choose,
+    draw_settings,
+    read_runs,
+    shared_numbers,
+)
+from localparity.paper._figures import (
+    draw_frontier,
+    legend_below,
+    look_of,
+    panels,
+    read_frontier,
+    save,
+)
 from localparity.paper._runs import TITLES
+from localparity.report.displays._base import finish, point_to_better, show_percent
+
+# Average precision against MCDP(0) at every strength, and the frontier.
+
+
+def draw(path: Path, tested: list[EqualRun], frontier: Path, names: dict[str, str], seeds: range) -> None:
+    """One panel for each data set; a marker is the mean over the seeds at one strength."""
+    figure, (axes,) = panels(len(names), height=3.2)
+    repaired = read_frontier(frontier)
+    for ax, (dataset, name) in zip(axes, names.items(), strict=True):
+        for method in TITLES:
+            points = _points([run for run in tested if (run.dataset, run.method) == (dataset, method)], seeds)
+            ax.plot(*points.T, label=TITLES[method], **look_of(method))
+        draw_frontier(ax, repaired[dataset])
+        highest = max(value for each in ax.lines for value in each.get_ydata())
+        ax.set_ylim(0.85 * highest, 1.01 * highest)
+        ax.set_xlim(0.0, None)
+        ax.set_xlabel("MCDP(0)")
+        show_percent(ax.xaxis)
+        show_percent(ax.yaxis)
+        finish(ax, name)
+        point_to_better(ax)
+    axes[0].set_ylabel("average precision")
+    legend_below(figure, axes)
+    save(figure, path.parent, path.stem, kinds=("png",))
+
+
+def _points(runs: list[EqualRun], seeds: range) -> np.ndarray:
+    """MCDP(0) and AP of the test parts at each strength, from the lowest on."""
+    by_strength: dict[float, list[EqualRun]] = defaultdict(list)
+    for run in runs:
+        if run.seed in seeds:
+            by_strength[run.strength].append(run)
+    return np.array(
+        [
+            [fmean(run.metrics[name] for run in own) for name in ("test_mcdp_0", "test_ap")]
+            for _, own in sorted(by_strength.items())
+        ]
+    )
+
 
 RESULTS = Path(__file__).parent.parent / "results"
 NAMES = {"adult": "Adult", "bank": "Bank", "utkface": "UTKFace"}
@@ -185,7 +240,7 @@ One NVIDIA H200, torch 2.11, commit 289df3a (the search on tables 9c0bc17, the s
 bank --jobs 12 --strengths 8 --seeds 0-9`, `... search FOLDER utkface --jobs 8 --strengths 4 --seeds 0-0
 --limit 530` and `... test FOLDER utkface --jobs 8 --strengths 4 --seeds 5-9`. Every run is a line of
 `equal_search.csv` or `equal_test.csv`; its settings are `draw_settings(dataset, method, setting)` of
-`benchmarks/_equal_space.py`. `python -m benchmarks.equal_table` makes this page.
+`benchmarks/equal_search.py`. `python -m benchmarks.equal_table` makes this page.
 
 ![AP against MCDP(0) at every strength, seeds 5 to 9](equal.png)
 
@@ -202,7 +257,7 @@ def main() -> None:
         writer = csv.DictWriter(stream, list(fresh[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(fresh)
-    _equal_figure.draw(RESULTS / "equal.png", tested, RESULTS / "frontier.csv", NAMES, FRESH)
+    draw(RESULTS / "equal.png", tested, RESULTS / "frontier.csv", NAMES, FRESH)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,13 @@
 Run from the root of the repository: ``PYTHONPATH=src python benchmarks/gpu_scale.py --rows 1000000000``
 (on a machine without a GPU it runs on the CPU, where only the agreement means something).
 
-It prints the time of ``torch.sort``, the time of MCDP at four epsilons from counts (``from_torch``), and with
-its bounds for every pair as an audit has them, their ratios, the peak of the device's memory over the bytes
-of the scores, whether the values are exact, and where the time of the counts goes: each pass over the rows on
-the device, what the search takes between them on the host, and MCDP from the counts. The same follows for a
-tenth of the rows, for five groups, for labels and for scores that are hard to count: all equal, half of them
-equal, sorted, and of three and five decimals. The first 10 million rows of each are counted again on the CPU,
-and the values must be the same to the last bit.
+It prints the time of ``torch.sort``, of MCDP at four epsilons (``from_torch`` with ``worst_only``) and of
+counts with bounds for every pair as an audit has them, their ratios, the peak of the device's memory over the
+bytes of the scores, whether the values are exact, and where the time of MCDP alone goes: each pass over the
+rows on the device, and what the search takes between them on the host. The same follows for a tenth of the
+rows, for five groups, for labels and for scores that are hard to count: all or half of them equal, sorted,
+and of three and five decimals. The first 10 million rows of each are counted again on the CPU, and the values
+must be the same to the last bit.
 """
 
 from __future__ import annotations
@@ -19,19 +19,29 @@ import json
 import platform
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
 
 import localparity as lp
-from localparity.engines._torch import LEVEL, TorchScores
-from localparity.engines.protocol import CellSelection, CellTable, CountOptions, count_source
+from localparity.engines._torch import LEVEL, PartsOpener, TorchScores, count_worst
+from localparity.engines.protocol import CellTable, CountOptions
+from localparity.metrics._exact import Search
 from localparity.metrics._gap_curve import gap_curves
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
 COMPARED_WITH_CPU = 10_000_000
 PART = 50_000_000
+TIMED = {
+    TorchScores: ("count_cells", "count_parts", "count_scores"),
+    PartsOpener: ("_bound",),
+    Search: ("decide",),
+    CellTable: ("with_finer", "to_counts"),
+}
 DECIMALS = {"three_decimals": 3, "five_decimals": 5}
 
 Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]
@@ -87,19 +97,26 @@ def comparison_of(rows: Tensors) -> lp.Comparison:
     return lp.Comparison("demographic_parity" if rows[2] is None else "equalized_odds")
 
 
-def count(rows: Tensors) -> lp.ScoreCounts:
+def count(rows: Tensors, *, worst_only: bool) -> lp.ScoreCounts:
     scores, groups, labels = rows
-    criterion = comparison_of(rows).criterion
-    return lp.engines.from_torch(scores, groups, y_true=labels, epsilons=EPSILONS, criterion=criterion)
+    return lp.engines.from_torch(
+        scores,
+        groups,
+        y_true=labels,
+        epsilons=EPSILONS,
+        criterion=comparison_of(rows).criterion,
+        worst_only=worst_only,
+    )
 
 
 def audit(rows: Tensors) -> list[tuple[float, float, float]]:
-    return evaluate(count(rows), comparison_of(rows))
+    return evaluate(count(rows, worst_only=False), comparison_of(rows))
 
 
 def values_alone(rows: Tensors) -> list[float]:
     """MCDP of the worst pair at each epsilon."""
-    return list(lp.mcdp(count(rows), epsilon=EPSILONS, criterion=comparison_of(rows).criterion))
+    counts = count(rows, worst_only=True)
+    return list(lp.mcdp(counts, epsilon=EPSILONS, criterion=comparison_of(rows).criterion))
 
 
 def evaluate(counts: lp.ScoreCounts, comparison: lp.Comparison) -> list[tuple[float, float, float]]:
@@ -109,49 +126,31 @@ def evaluate(counts: lp.ScoreCounts, comparison: lp.Comparison) -> list[tuple[fl
     return [(value, low, high) for value, low, high in found.max(axis=0).T.tolist()]
 
 
-class TimedScores(TorchScores):
-    """A source that keeps how long each of its passes took, and what came back."""
-
-    def count_cells(self, level: int, within: CellSelection | None = None) -> CellTable:
-        """Count by cells."""
-        start = time.perf_counter()
-        table = super().count_cells(level, within)
-        self._note(start, int(table.rows.sum()), int(np.count_nonzero(table.rows)))
-        return table
-
-    def count_scores(self, within: CellSelection | None = None) -> lp.ScoreCounts:
-        """Count by scores."""
-        start = time.perf_counter()
-        counts = super().count_scores(within)
-        self._note(start, counts.size, sum(atoms.scores.size for atoms in counts.atoms.values()))
-        return counts
-
-    def _note(self, start: float, rows: int, places: int) -> None:
-        taken = {"seconds": time.perf_counter() - start, "rows": rows, "places": places}
-        self.passes = [*getattr(self, "passes", []), taken]
-
-
-def breakdown(repeats: int, device: str, rows: Tensors) -> dict[str, Any]:
-    """Where the time of the quickest run goes."""
+def breakdown(repeats: int, device: str, rows: Tensors) -> list[dict[str, Any]]:
+    """Where the time of MCDP alone goes in the quickest run, step by step."""
     options = CountOptions(EPSILONS, comparison_of(rows), level=LEVEL)
+    steps: list[dict[str, Any]] = []
 
-    def count() -> tuple[float, lp.ScoreCounts, list[dict[str, float]]]:
-        source = TimedScores(*rows[:2], y_true=rows[2])
-        start = time.perf_counter()
-        counts = count_source(source, options)
-        return time.perf_counter() - start, counts, source.passes
+    def timed(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            taken, answer = best_of(1, device, lambda: work(*arguments))
+            steps.append({"step": name, "seconds": taken})
+            return answer
 
-    check_time, _ = best_of(repeats, device, lambda: TimedScores(*rows[:2], y_true=rows[2]))
-    count_time, counts, passes = min((count() for _ in range(repeats)), key=lambda run: run[0])
-    value_time, _ = best_of(repeats, device, lambda: evaluate(counts, options.comparison))
-    in_passes = sum(each["seconds"] for each in passes)
-    return {
-        "check_s": check_time,
-        "passes_s": in_passes,
-        "bounds_s": count_time - in_passes,
-        "value_s": value_time,
-        "passes": passes,
-    }
+        return call
+
+    def run() -> list[dict[str, Any]]:
+        steps.clear()
+        source = timed("check", partial(TorchScores, *rows[:2], y_true=rows[2]))()
+        counts = timed("all of these", count_worst)(source, options)
+        timed("value", partial(lp.mcdp, epsilon=EPSILONS, criterion=options.comparison.criterion))(counts)
+        return list(steps)
+
+    with ExitStack() as patches:
+        for owner, names in TIMED.items():
+            for name in names:
+                patches.enter_context(mock.patch.object(owner, name, timed(name, getattr(owner, name))))
+        return min((run() for _ in range(repeats)), key=lambda run: sum(step["seconds"] for step in run))
 
 
 def by_brute_force(scores: torch.Tensor, groups: torch.Tensor) -> float:

@@ -50,7 +50,7 @@ def bench_worst_split() -> Iterator[Measurement]:
             ("independent", rng.random(rows)),
             ("planted", 0.9 * rng.random(rows) + 0.1 * (age > 0.6)),
         ):
-            people = OrderedPeople.of_rows(scores, age, rows // 10)
+            people = OrderedPeople(scores, age, rows // 10)
             scan, sort = seconds(people.worst_split, lambda scores=scores: np.sort(scores), repeats=3)
             what = f"scan of {people.splits.size} splits / np.sort, {kind}, {rows:.0e} rows"
             yield at_most(what, scan / sort, 60.0, f"{scan:.4f} s")

@@ -66,7 +66,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "show_signature": False,
     "within_subsection_order": "FileNameSortKey",
-    "reset_modules": ("matplotlib",),
+    "reset_modules": ("matplotlib", "gallery_style.apply"),
     "min_reported_time": 5,
 }
 
@@ -75,6 +75,7 @@ html_math_renderer = "mathml"
 html_title = "localparity"
 html_static_path = ["_static"]
 html_css_files = ["localparity.css"]
+html_js_files = ["copy.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
@@ -84,6 +85,5 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
 }
-html_sidebars = {page: [] for page in ("claims", "compared_with", "glossary", "paper", "performance")}

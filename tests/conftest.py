@@ -60,7 +60,6 @@ NO_DATA = bool(os.environ.get("LOCALPARITY_NO_DATA"))
 """With NO_SKIPS a skip is a failure, but for want of the data sets where NO_DATA says that there are none."""
 
 OPTIONAL = [
-    "altair",
     "datasketches",
     "fairlearn",
     "ibis",
@@ -72,7 +71,6 @@ OPTIONAL = [
     "mlflow",
     "onnxmltools",
     "onnxruntime",
-    "opendp",
     "optuna",
     "pandas",
     "PIL",
@@ -86,7 +84,6 @@ OPTIONAL = [
     "safetensors",
     "torch",
     "torchmetrics",
-    "vl_convert",
     "xgboost",
 ]
 _ABSENT = [name for name in OPTIONAL if find_spec(name) is None]

@@ -17,7 +17,7 @@ HEAVY = (
     "sklearn",
     "scipy.stats",
     "matplotlib",
-    "altair",
+    "jinja2",
     "duckdb",
     "pandas",
     "polars",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from benchmarks._published_start import MEASURED_AFTER, PublishedStart
+from benchmarks.faithful import MEASURED_AFTER, PublishedStart
 from torch import nn
 from torch.nn.functional import dropout
 from torch.utils.data import DataLoader, TensorDataset

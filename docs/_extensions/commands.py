@@ -1,8 +1,10 @@
-"""``.. commands::`` describes every command with its arguments and options, as ``--help`` does."""
+"""A page for each command, reference/generated/commands/NAME, with its options as in ``--help``."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import typer
@@ -12,49 +14,82 @@ from sphinx.application import Sphinx
 
 from localparity.cli._app import app as localparity_app
 
+FOLDER = Path("reference", "generated", "commands")
 
-class Commands(Directive):
-    """A section for each command."""
+
+def write_pages(app: Sphinx) -> None:
+    """Write a page for each command; a page that is up to date keeps its time stamp."""
+    folder = Path(app.srcdir) / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in typer.main.get_command(localparity_app).commands:
+        page, title = folder / f"{name}.rst", f"localparity {name}"
+        text = f"{title}\n{'=' * len(title)}\n\n.. command:: {name}\n"
+        if not page.exists() or page.read_text(encoding="utf-8") != text:
+            page.write_text(text, encoding="utf-8")
+
+
+class Command(Directive):
+    """What a command does, then its arguments and options; each of its parts has a section.
+
+    Parts with the same options, such as the data sets of `reproduce`, share one.
+    """
+
+    required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        """The sections."""
-        top = typer.main.get_command(localparity_app)
-        return [_section(name, command) for name, command in _leaves("localparity", top)]
+        """The text and the sections."""
+        name = self.arguments[0]
+        command = typer.main.get_command(localparity_app).commands[name]
+        parts: dict[str, Any] = getattr(command, "commands", {})
+        if not parts:
+            return list(_content(command))
+        alike: dict[tuple[str, ...], list[str]] = {}
+        for part, its in parts.items():
+            alike.setdefault(tuple(f"{each.name} {each.help}" for each in its.params), []).append(part)
+        found: list[nodes.Node] = list(_paragraphs(command))
+        for names in alike.values():
+            title = f"{name} {', '.join(names)}"
+            section = nodes.section(ids=[nodes.make_id(title)])
+            section += [nodes.title("", title), *_content(parts[names[0]])]
+            found.append(section)
+        return found
 
 
-def _leaves(name: str, command: Any) -> list[tuple[str, Any]]:
-    parts = getattr(command, "commands", None)
-    if parts is None:
-        return [(name, command)]
-    return [leaf for part in sorted(parts) for leaf in _leaves(f"{name} {part}", parts[part])]
+def _paragraphs(command: Any) -> Iterator[nodes.paragraph]:
+    return map(_paragraph, inspect.cleandoc(command.help or "").split("\n\n"))
 
 
-def _section(name: str, command: Any) -> nodes.section:
-    section = nodes.section(ids=[nodes.make_id(name)])
-    section += nodes.title("", name)
-    for text in inspect.cleandoc(command.help or "").split("\n\n"):
-        section += _paragraph(text)
-    terms = nodes.definition_list()
+def _content(command: Any) -> Iterator[nodes.Node]:
+    """What a command does, and its options under the headings of its help."""
+    yield from _paragraphs(command)
+    headings: dict[str, nodes.definition_list] = {}
     for parameter in command.params:
-        if parameter.name == "help":
-            continue
-        option = parameter.param_type_name == "option"
-        shown = ", ".join([*parameter.opts, *parameter.secondary_opts]) if option else parameter.name.upper()
-        notes = ["required"] if parameter.required else []
-        if choices := _choices(parameter.type_descriptor.annotation):
-            notes.append("one of " + ", ".join(choices))
-        if (
-            option
-            and parameter.default not in (None, "", (), [])
-            and parameter.default is not False
-            and not parameter.required
-        ):
-            notes.append(f"default: {parameter.default}")
-        text = (parameter.help or "") + (f" ({'; '.join(notes)})" if notes else "")
-        term = nodes.term("", "", nodes.literal("", shown))
-        terms += nodes.definition_list_item("", term, nodes.definition("", _paragraph(text)))
-    section += terms
-    return section
+        if parameter.name != "help":
+            terms = headings.setdefault(_heading(parameter), nodes.definition_list())
+            terms += _described(parameter)
+    for heading, terms in headings.items():
+        yield nodes.rubric("", heading)
+        yield terms
+
+
+def _heading(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return "Arguments"
+    return getattr(parameter, "rich_help_panel", None) or "Options"
+
+
+def _described(parameter: Any) -> nodes.definition_list_item:
+    is_option = parameter.param_type_name == "option"
+    names = [*parameter.opts, *parameter.secondary_opts] if is_option else [parameter.name.upper()]
+    notes = ["required"] if parameter.required else []
+    if choices := _choices(parameter.type_descriptor.annotation):
+        notes.append("one of " + ", ".join(choices))
+    has_default = parameter.default not in (None, "", (), []) and parameter.default is not False
+    if is_option and has_default and not parameter.required:
+        notes.append(f"default: {parameter.default}")
+    text = (parameter.help or "") + (f" ({'; '.join(notes)})" if notes else "")
+    term = nodes.term("", "", nodes.literal("", ", ".join(names)))
+    return nodes.definition_list_item("", term, nodes.definition("", _paragraph(text)))
 
 
 def _choices(annotation: Any) -> list[str]:
@@ -73,5 +108,6 @@ def _paragraph(text: str) -> nodes.paragraph:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Sphinx calls this."""
-    app.add_directive("commands", Commands)
+    app.add_directive("command", Command)
+    app.connect("builder-inited", write_pages)
     return {"parallel_read_safe": True}

@@ -19,21 +19,10 @@ class LazyNames(NamedTuple):
 
 
 def lazy_names(module: str, file: str) -> LazyNames:
-    """Return what a module needs to import its names on first use.
+    """Return what a module, by its `__name__` and `__file__`, needs to import its names on first use.
 
-    The names are those that the stub beside the module imports. They are written once, where type checkers
-    read them too.
-
-    Parameters
-    ----------
-    module : str
-        The module's `__name__`.
-    file : str
-        The module's `__file__`; its stub has the same name and the suffix ``.pyi``.
-
-    Returns
-    -------
-    LazyNames
+    The names are those that the stub beside it (``.pyi``) imports: they are written once, for type checkers
+    too.
 
     Examples
     --------

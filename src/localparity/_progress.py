@@ -104,19 +104,13 @@ Progress = Callable[[dict[str, float]], None]
 def drawn_bar(title: str, total: int, *, lines: bool = False) -> Iterator[Advance]:
     """Draw a bar; without a terminal, print a line for each advance (`lines`), or only the last state."""
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import BarColumn, MofNCompleteColumn, TimeElapsedColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
     console = Console(stderr=True)
     in_lines = lines and not console.is_terminal
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
-    columns += [TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.fields[text]}")]
+    columns = ["{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
+    columns += ["left", TimeRemainingColumn(), "{task.fields[text]}"]
     with Bar(*columns, console=console, disable=in_lines) as bar:
         task = bar.add_task(title, total=total, text="")
 

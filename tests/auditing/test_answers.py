@@ -162,37 +162,3 @@ def test_a_wrong_way_to_decide_is_named() -> None:
     wrong: dict[str, Any] = {"decide_by": "mean", "min_group_size": 1}
     with pytest.raises(ValueError, match=r"decide_by must be .* got 'mean'"):
         found.to_json(max_mcdp=0.1, **wrong)
-
-
-def test_what_is_above_a_bound_by_what_may_be_chance_says_so() -> None:
-    """Twenty people of a third group failed a gate with a p-value of 0.4, and no word of it."""
-    rng = np.random.default_rng(4)
-    groups = np.repeat(["old", "young", " young"], [1000, 1000, 20])
-    asked: dict[str, Any] = {"sensitive_features": groups, "n_resamples": 99, "random_state": 0}
-    audit = lp.audit(None, rng.random(2020), **asked)
-    bound = Answers.of(audit, 0.1).bound
-    assert bound is not None
-    assert (bound.within, bound.could_be_chance) == (False, True)
-    assert bound.sentence.endswith("but could be chance")
-    assert "(20 people)" in bound.sentence
-    lower = Answers.of(audit, 0.1, "lower").bound
-    assert lower is not None
-    assert (lower.within, lower.could_be_chance) == (True, False)
-
-
-def test_constant_scores_have_no_p_value() -> None:
-    """Nothing was tested, and chance alone would show as much in 100.00% of audits, said one page."""
-    options: dict[str, Any] = {"sensitive_features": ["a", "b"] * 50, "n_resamples": 99, "random_state": 0}
-    with pytest.warns(UserWarning, match="is score_range right"):
-        audit = lp.audit(None, [0.5] * 100, **options)
-    said = " ".join(
-        [
-            audit.verdict.headline,
-            audit.verdict.how_sure,
-            *(answer.text for answer in Answers.of(audit).answers),
-        ]
-    )
-    assert "Nothing was tested" in said
-    assert "p-value" not in said
-    assert "of audits" not in said
-    assert {line.split()[-1] for line in repr(audit).splitlines()[2:]} == {"-"}

@@ -6,7 +6,7 @@ import numpy as np
 
 import localparity as lp
 from localparity.auditing._document import RatioResult
-from localparity.report.page._pictures import ratio_picture
+from localparity.report.page._page import ratio_drawing
 
 
 def test_the_curve_is_that_of_the_audits_rows() -> None:
@@ -38,17 +38,18 @@ def test_cutoffs_that_were_not_computed_are_not_spoken_of() -> None:
     assert few.sentences[0].startswith("None of the cutoffs that were computed keeps")
     assert "The lowest ratio that was computed is" in few.sentences[1]
     assert any(f"at {few.curve.cutoffs.size} of 10 cutoffs only" in sentence for sentence in few.sentences)
-    picture = ratio_picture(few.curve, 0.99)
-    assert picture.paths == ()
-    assert [name for name, _, _ in picture.dots].count("first") == np.isfinite(few.curve.ratios).all(0).sum()
+    drawing = ratio_drawing(few, 0.99)
+    assert drawing.paths == []
+    dots = sum('class="first"' in part for part in drawing.parts)
+    assert dots == np.isfinite(few.curve.ratios).all(0).sum()
     every = RatioResult.of(audit, 0.99, 1)
     assert every.sentences[0].startswith("No cutoff keeps")
     assert len(every.sentences) == 3
-    assert ratio_picture(every.curve, 0.99).dots == ()
+    assert not any(part.startswith("<circle") for part in ratio_drawing(every, 0.99).parts)
 
 
 def test_two_scores_leave_a_dot() -> None:
     audit = lp.audit(None, [0.0, 1.0] * 40, sensitive_features=["a", "a", "b", "b"] * 20, n_resamples=0)
-    curve = RatioResult.of(audit, 0.8, 10).curve
-    assert curve.selection.complete
-    assert len(ratio_picture(curve, 0.8).dots) == 2
+    result = RatioResult.of(audit, 0.8, 10)
+    assert result.curve.selection.complete
+    assert sum(part.startswith("<circle") for part in ratio_drawing(result, 0.8).parts) == 2

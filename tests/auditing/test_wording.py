@@ -203,7 +203,9 @@ def test_a_sketch_is_not_called_a_disparity_for_its_own_error() -> None:
     pytest.importorskip("datasketches")
     rng = np.random.default_rng(0)
     sketch = lp.monitoring.ScoreSketch(k=64)
-    sketch.update(None, rng.random(100_000), sensitive_features=rng.integers(0, 2, 100_000))
+    sketch.update(
+        lp.Predictions.from_arrays(None, rng.random(100_000), sensitive_features=rng.integers(0, 2, 100_000))
+    )
     counts = sketch.counts()
     assert lp.mcdp(counts) > 0.01
     found = lp.audit(counts, epsilons=[0.0], n_resamples=99, random_state=0)

@@ -31,13 +31,10 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Open a file with the network off; whatever it complains of, asks for or pops up fails the test.
-
-    Charts are drawn when a reader comes near them: the page is scrolled there and back, unless told not to.
-    """
+    """Open a file with the network off; whatever it complains of, asks for or pops up fails the test."""
     contexts, complaints = [], []
 
-    def open_file(path: Path, *, charts: bool = True, **options: Any) -> Any:
+    def open_file(path: Path, address: str = "", **options: Any) -> Any:
         context = browser.new_context(offline=True, **options)
         context.set_default_timeout(MINUTES)
         contexts.append(context)
@@ -46,12 +43,8 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         page.on("pageerror", lambda error: complaints.append(f"error: {error}"))
         page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
         page.on("request", lambda request: request.url == path.as_uri() or complaints.append(request.url))
-        page.goto(path.as_uri())
+        page.goto(path.as_uri() + address)
         page.wait_for_selector("html[data-ready=yes]", state="attached")
-        if charts:
-            page.evaluate("document.getElementById('explore').scrollIntoView()")
-            page.wait_for_selector("html[data-charts=drawn]", state="attached")
-            page.evaluate("scrollTo(0, 0)")
         return page
 
     yield open_file

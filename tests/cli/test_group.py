@@ -13,7 +13,7 @@ from typed_commands import run, run_apart
 
 MODELS = {"numba", "scipy", "sklearn", "joblib", "torch", "xgboost", "lightgbm"}
 FRAMES = {"pandas", "polars", "pyarrow", "pyspark", "ibis"}
-FIGURES = {"matplotlib", "altair", "jinja2", "vl_convert"}
+FIGURES = {"matplotlib", "jinja2"}
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def test_from_nothing_to_tables_and_figures(tmp_path: Path) -> None:
         "5 of 5 runs would be trained; the others are in the store",
     ]
     assert not store.exists()
-    trained = run(*sweep, "--stacked")
+    trained = run(*sweep)
     assert trained.returncode == 0, trained.stderr
     assert "trained 5 runs, found 0;" in trained.stdout
     assert "5/5 adult DiffMCDP 0.3 seed 0: AP " in trained.stderr
@@ -77,7 +77,7 @@ def test_json(tmp_path: Path) -> None:
         tmp_path / "store",
     ]
     listed = run(*sweep, "--dry-run", "--json")
-    runs = [["adult ERM 0 seed 0"], ["adult DiffMCDP 0.1 seed 0"]]
+    runs = ["adult ERM 0 seed 0", "adult DiffMCDP 0.1 seed 0"]
     assert json.loads(listed.stdout) == {"runs": runs, "wanted": 2}
 
 

@@ -40,9 +40,8 @@ def printed(*words: object) -> list[list[str]]:
     done = run("audit", *words, "--resamples", 99, "--json", PYTHONWARNINGS="default")
     assert done.returncode in (0, 1), done.stderr
     (audit,) = json.loads(done.stdout)["audits"]
-    commands = [step["command"] for step in audit["answers"][-1]["steps"]]
-    assert all("localparity " in command or not command for command in commands)
-    return [shlex.split(command)[1:] for command in commands if command]
+    commands = [step["command"] for step in audit["answer"]["next_steps"]]
+    return [shlex.split(command)[1:] for command in commands if command.startswith("localparity ")]
 
 
 def names(commands: list[list[str]]) -> list[str]:

@@ -71,7 +71,11 @@ def test_a_sketch_shows_no_copies() -> None:
     pytest.importorskip("datasketches")
     rng = np.random.default_rng(0)
     sketch = lp.monitoring.ScoreSketch(k=64)
-    sketch.update(None, rng.random(20_000), sensitive_features=rng.choice(["a", "b"], 20_000))
+    sketch.update(
+        lp.Predictions.from_arrays(
+            None, rng.random(20_000), sensitive_features=rng.choice(["a", "b"], 20_000)
+        )
+    )
     assert copies_of(sketch.counts()) == 1
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.paper._data import paper_preprocessor, paper_split
+from localparity.models._encoding import TableEncoder
+from localparity.paper._data import paper_split
 
 
 def test_adult(data_folder: Path) -> None:
@@ -41,8 +42,8 @@ def test_the_preprocessing_has_the_papers_columns_and_the_split_the_references_r
     data_folder: Path, reference_folder: Path, name: str, columns: int
 ) -> None:
     bunch = getattr(lp.datasets, f"fetch_{name}")()
-    split = paper_split(bunch.target, random_state=0)
-    encoder = paper_preprocessor().fit(bunch.data.iloc[split.train])
+    split = paper_split(bunch.target, seed=0)
+    encoder = TableEncoder().fit(bunch.data.iloc[split.train])
     encoded = encoder.transform(bunch.data.iloc[split.train])
     assert encoded.shape[1] == columns
     numbers = [place for place, known in enumerate(encoder.get_feature_names_out()) if "=" not in known]
@@ -56,8 +57,9 @@ def test_the_preprocessing_has_the_papers_columns_and_the_split_the_references_r
     )
 
 
-def test_plain_columns_and_x_y(data_folder: Path) -> None:
-    data, target = lp.datasets.fetch_bank(as_frame=False, return_X_y=True)
+def test_plain_columns(data_folder: Path) -> None:
+    bank = lp.datasets.fetch_bank(as_frame=False)
+    data, target = bank.data, bank.target
     assert isinstance(data, dict)
     assert data["duration"].dtype == np.float64
     assert len(data["job"]) == len(target) == 41188
@@ -65,7 +67,7 @@ def test_plain_columns_and_x_y(data_folder: Path) -> None:
 
 def test_parts_do_not_overlap_and_have_all_rows() -> None:
     y = np.arange(1000) % 4 == 0
-    split = paper_split(y, random_state=3)
+    split = paper_split(y, seed=3)
     assert sorted(np.concatenate(split)) == list(range(1000))
     assert [len(part) for part in split] == [400, 300, 300]
     assert [y[part].sum() for part in split] == [100, 75, 75]

@@ -9,17 +9,19 @@ from typing import Any
 
 from public_names import public_names
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "index.rst"
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
 
 def listed_names() -> list[str]:
-    """The dotted names that the page lists."""
-    found, module = [], ""
-    for line in REFERENCE.read_text(encoding="utf-8").splitlines():
-        if match := re.match(r"\.\. currentmodule:: (\S+)", line):
-            module = match[1]
-        elif (match := re.match(r"(?:   |\.\. data:: )(\w+)$", line)) and module:
-            found.append(f"{module}.{match[1]}")
+    """The dotted names that the pages list."""
+    found = []
+    for page in sorted(REFERENCE.glob("*.rst")):
+        module = ""
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if match := re.match(r"\.\. currentmodule:: (\S+)", line):
+                module = match[1]
+            elif (match := re.match(r"(?:   |\.\. data:: )(\w+)$", line)) and module:
+                found.append(f"{module}.{match[1]}")
     return found
 
 

@@ -233,6 +233,44 @@ def test_scores_that_crowd_in_few_cells(device: str, skew: str) -> None:
         assert_exact(found, lp.ScoreCounts.from_predictions(exact), epsilon=epsilon)
 
 
+@pytest.mark.usefixtures("parts")
+@pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
+@pytest.mark.parametrize("criterion", ["demographic_parity", "equalized_odds"])
+@pytest.mark.parametrize("score_range", [(0.0, 1.0), (300.0, 850.0)])
+@pytest.mark.parametrize("skew", SKEWED)
+def test_of_the_worst_pair_alone_mcdp_is_that_of_arrays(
+    skew: str, score_range: tuple[float, float], criterion: Any, compare: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    groups, labels = rng.integers(0, 3, 20_001), rng.integers(0, 2, 20_001)
+    low, high = score_range
+    scores = SKEWED[skew](rng.beta(2, 3 + 0.3 * groups).astype(np.float32))
+    scores = (low + (high - low) * scores).astype(np.float32)
+    options: dict[str, Any] = {"criterion": criterion, "compare": compare}
+    people = {"sensitive_features": groups, "score_range": score_range, "epsilon": FINE_EPSILONS}
+    exact = lp.mcdp(labels, scores, **people, **options)
+    for device in DEVICES:
+        tensors = [torch.tensor(part, device=device) for part in (scores, groups, labels)]
+        asked = {"epsilons": FINE_EPSILONS, "level": 6, "score_range": score_range, "worst_only": True}
+        counts = lp.engines.from_torch(*tensors[:2], y_true=tensors[2], **asked, **options)
+        assert lp.mcdp(counts, epsilon=FINE_EPSILONS, **options).tolist() == exact.tolist()
+
+
+@pytest.mark.usefixtures("parts")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_worst_pair_of_many_groups(dtype: torch.dtype, weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+    groups = torch.tensor(rng.integers(0, 12, 30_000))
+    scores = torch.tensor(rng.beta(2, 3, 30_000)).to(dtype)
+    weights = torch.tensor(rng.random(30_000)) if weighted else None
+    counts = lp.engines.from_torch(
+        scores, groups, sample_weight=weights, epsilons=EPSILONS, level=6, worst_only=True
+    )
+    exact = lp.mcdp(None, scores, sensitive_features=groups, sample_weight=weights, epsilon=EPSILONS)
+    assert lp.mcdp(counts, epsilon=EPSILONS).tolist() == exact.tolist()
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_group_that_no_sample_shows(device: str) -> None:
     scores = torch.linspace(0.0, 1.0, 100_000, device=device)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fuzzing import damaged, fuzz, read_or_refuse
-from localparity.paper._data import load_celeba, load_utkface
+from localparity.paper._data import read_celeba, read_utkface
 
 image = pytest.importorskip("PIL.Image")
 
@@ -29,8 +29,8 @@ def test_a_damaged_image_is_refused_or_read(kind: str, tmp_path: Path) -> None:
 
     def check(content: bytes) -> None:
         path.write_bytes(content)
-        faces = read_or_refuse(lambda: load_utkface(tmp_path), path.name)
-        assert faces is None or faces.images.shape == (1, 48, 48, 3)
+        faces = read_or_refuse(lambda: read_utkface(tmp_path), path.name)
+        assert faces is None or faces.features.shape == (1, 48, 48, 3)
 
     fuzz(damaged(encoded(kind)), check)
 
@@ -43,7 +43,7 @@ def test_a_damaged_archive_is_refused_or_read(tmp_path: Path) -> None:
 
     def check(content: bytes) -> None:
         path.write_bytes(content)
-        read_or_refuse(lambda: load_utkface(path), str(path), "the image")
+        read_or_refuse(lambda: read_utkface(path), str(path), "the image")
 
     fuzz(damaged(path.read_bytes()), check)
 
@@ -56,7 +56,7 @@ def test_damaged_attributes_are_refused_or_read(tmp_path: Path) -> None:
 
     def check(content: bytes) -> None:
         path.write_bytes(content)
-        read_or_refuse(lambda: load_celeba(tmp_path), str(tmp_path))
+        read_or_refuse(lambda: read_celeba(tmp_path, "Attractive"), str(tmp_path))
 
     fuzz(damaged(b"2\nAttractive Male\n1.png 1 -1\n2.png -1 1\n"), check)
 
@@ -66,7 +66,7 @@ def test_a_damaged_table_of_pixels_is_refused_or_read(tmp_path: Path) -> None:
 
     def check(content: bytes) -> None:
         path.write_bytes(content)
-        read_or_refuse(lambda: load_celeba(path), str(path))
+        read_or_refuse(lambda: read_celeba(path, "Attractive"), str(path))
 
     pixels = " ".join(map(str, range(12)))
     fuzz(damaged(f"pixels,Attractive,Male\n{pixels},1,-1\n{pixels},-1,1\n".encode()), check)

@@ -100,8 +100,8 @@ def test_a_logged_model_has_the_numbers_of_an_audit_of_its_scores(logged: str) -
     }
     client, stored = mlflow.MlflowClient(), mlflow.get_run(result.run_id)
     assert stored.data.metrics == result.metrics
-    assert stored.data.tags["localparity.verdict"] == audit.verdict.headline
-    assert stored.data.tags["localparity.bound"].startswith("fail: MCDP(0) is ")
+    assert stored.data.tags["localparity.headline"] == audit.answer.headline
+    assert stored.data.tags["localparity.bound"].startswith("fail: Above the bound of ")
     assert client.get_logged_model(logged.rpartition("/")[2]).metrics
     assert [Path(file.path).name for file in client.list_artifacts(result.run_id, "localparity")] == FILES
 
@@ -241,7 +241,7 @@ def test_decisions_are_warned_of() -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         evaluate(lambda data: MODEL.predict(data[FEATURES]), COLUMNS)
-    assert any("predicts 0 and 1 only" in str(warning.message) for warning in caught)
+    assert any("predicts only 0 and 1" in str(warning.message) for warning in caught)
 
 
 def test_three_classes_are_refused() -> None:

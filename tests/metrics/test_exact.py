@@ -305,8 +305,8 @@ def test_a_range_of_few_floats() -> None:
 def test_finer_steps_that_are_not_those_opened(kernel: str) -> None:
     # What was not written must not be read: steps of other rows are an error, not a number.
     ends, entries = np.array([0.25, 0.5]), np.ones((2, 1, 1), dtype=np.int64)
-    steps = np.arange(2), ends, ends, entries
-    opened, finer = np.array([True, False]), (np.arange(2), ends, np.array([0.2, 0.9]), entries)
+    steps = np.arange(2), ends, ends, entries, np.empty((0, 0, 2, 0))
+    opened, finer = np.array([True, False]), (*steps[:2], np.array([0.2, 0.9]), *steps[3:])
     with pytest.raises(AssertionError, match="finer"):
         getattr(with_finer, kernel)(steps, opened, finer)
 
@@ -323,7 +323,6 @@ def test_cells_are_cut_until_their_rows_can_be_sorted(
 ) -> None:
     monkeypatch.setattr(_exact, "_MANY_OPENED", 0)
     monkeypatch.setattr(_exact, "_MOST_CELLS", 16)
-    monkeypatch.setattr(_exact, "_MOST_PARTS", 16)
     weights = np.random.default_rng(1).exponential(size=3000) if weighted else None
     predictions = sample(3000, sample_weight=weights)
     for places, found in ((2**12, sorted_mcdp(predictions, Comparison()).tolist()), (100, None)):

@@ -12,7 +12,6 @@ import pytest
 import localparity as lp
 from localparity.counts._atoms import Cells
 from localparity.metrics._gap_curve import CellGaps, find_envelope
-from localparity.uncertainty._splits import OrderedPeople
 from scale_rows import count_rows
 
 
@@ -36,7 +35,6 @@ CARRIERS = {
     "Cells": cells,
     "Envelope": lambda: find_envelope(np.array([0.5]), np.array([0.0]), cell_gaps()),
     "GapCurve": curve,
-    "OrderedPeople": lambda: OrderedPeople.of_rows(np.array([0.1, 0.2]), np.array([1.0, 2.0]), 1),
     "ScoreCounts": lambda: lp.ScoreCounts({("a", None): count_rows(np.array([0.5]))}),
 }
 

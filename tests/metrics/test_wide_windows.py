@@ -58,7 +58,7 @@ def of_torch(scores: np.ndarray, groups: np.ndarray, epsilons: list[float]) -> A
 def of_a_sketch(scores: np.ndarray, groups: np.ndarray, epsilons: list[float]) -> Any:
     pytest.importorskip("datasketches")
     sketch = lp.monitoring.ScoreSketch()
-    sketch.add(lp.Predictions.from_arrays(None, scores, sensitive_features=groups))
+    sketch.update(lp.Predictions.from_arrays(None, scores, sensitive_features=groups))
     return [lp.mcdp(sketch.counts(), epsilon=epsilon) for epsilon in epsilons]
 
 

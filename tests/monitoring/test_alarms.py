@@ -173,7 +173,8 @@ def test_no_window_is_above_what_its_outline_allows(epsilon: float) -> None:
             groups = rng.choice(["f", "m", "x"][: 2 + number % 2], 3 * size)
             sketch, labels = lp.monitoring.ScoreSketch(score_range=(-1.0, 3.0)), rng.integers(0, 2, 3 * size)
             scores = 4.0 * rng.beta(1.0 + (groups == "m"), 1.5).round(2) - 1.0
-            sketch.update(labels, scores, sensitive_features=groups)
+            options: Any = {"sensitive_features": groups, "score_range": (-1.0, 3.0)}
+            sketch.update(lp.Predictions.from_arrays(labels, scores, **options))
             periods.append(Period(str(number), number + 1, 0, sketch, comparison))
         outlines = [Outline.of(period) for period in periods]
         assert str(Outline.restore(*outlines[0].describe())) == str(outlines[0])

@@ -276,14 +276,30 @@ def test_an_index_of_the_batches_that_lost_one_is_noticed(tmp_path: Path) -> Non
 
 
 def test_a_file_that_is_none_or_cannot_be_used_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "monitor.sqlite"
+    monitor, path = Monitor(tmp_path), tmp_path / "monitor.sqlite"
     path.write_bytes(b"no database" * 100)
     with pytest.raises(ValueError, match=r"monitor\.sqlite is damaged: file is not a database"):
         Monitor(tmp_path)
+    path.write_bytes(b"")
+    for use in (Monitor, lambda folder: monitor.append(batch(0), at=NOON, batch_id="0")):
+        with pytest.raises(ValueError, match=r"monitor\.sqlite is damaged: it is empty"):
+            use(tmp_path)
     path.unlink()
     path.mkdir()
     with pytest.raises(OSError, match=r"monitor\.sqlite cannot be used: unable to open"):
         Monitor(tmp_path)
+
+
+def test_a_first_batch_that_was_killed_leaves_a_monitor_without_periods(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(SqlStore, "add", Mock(side_effect=Killed))
+        with pytest.raises(Killed):
+            Monitor(tmp_path).append(batch(0), at=NOON, batch_id="0")
+    assert (tmp_path / "monitor.sqlite").stat().st_size > 0
+    assert Monitor(tmp_path, every="hour").series() == []
+    assert Monitor(tmp_path, every="hour").append(batch(0), at=NOON, batch_id="0")
 
 
 def test_a_file_of_its_owner_alone(tmp_path: Path) -> None:
@@ -297,9 +313,15 @@ def test_a_writer_that_waits_too_long_says_so(tmp_path: Path, monkeypatch: pytes
     monitor.append(batch(0), at=NOON, batch_id="0")
     monkeypatch.setattr("localparity.monitoring._store._SECONDS", 0.0)
     with monitor.store.writing():
-        with pytest.raises(OSError, match="cannot be used: database is locked"):
+        with pytest.raises(OSError, match=r"monitor\.sqlite is locked: others have written to it for 0 s"):
             Monitor(tmp_path).append(batch(1), at=NOON, batch_id="1")
         assert len(Monitor(tmp_path).series()) == 1  # who reads need not wait
+
+
+def test_a_window_as_wide_as_the_range_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"epsilon must be < 1, .* got 1"):
+        Watch(epsilon=1, max_mcdp=0.1)
+    assert Watch(epsilon=0.99, max_mcdp=0.1).epsilon == 0.99
 
 
 def test_a_folder_of_files_is_refused_with_advice(tmp_path: Path) -> None:
@@ -324,7 +346,7 @@ def test_an_append_reads_one_period_however_many_there_are(
     monitor.append(batch(30, 10), at=NOON + timedelta(hours=30), batch_id="30")
     monitor.append(batch(31, 10), at=NOON, batch_id="31")
     assert not monitor.append(batch(7, 10), at=NOON, batch_id="7")
-    assert read.call_count == 1
+    assert read.call_count == 3  # everyone twice, and a period that was there
 
 
 def test_an_append_with_a_bound_reads_the_newest_period_alone(
@@ -336,13 +358,14 @@ def test_an_append_with_a_bound_reads_the_newest_period_alone(
     counts = []
     for number in range(LONGEST + 44):
         monitor.append(batch(number, 60), at=NOON + timedelta(hours=number), batch_id=str(number))
+        read.reset_mock()
         (newest,) = monitor.series(watch, last=1)
         counts.append(read.call_count)
-        read.reset_mock()
         assert newest.alarm is None
     assert set(counts) == {1}
     # A late batch: its own period alone has changed, and the newest one is looked at again.
     monitor.append(batch(999, 60), at=NOON + timedelta(hours=LONGEST), batch_id="late")
+    read.reset_mock()
     monitor.series(watch, last=1)
     assert read.call_count <= 4
 

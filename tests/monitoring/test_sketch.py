@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from copy import deepcopy
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def exact_mcdp(scores: NDArray[np.float64], groups: NDArray[np.int64], epsilon: 
 
 def sketch_of(scores: NDArray[np.float64], groups: NDArray[np.int64]) -> ScoreSketch:
     sketch = ScoreSketch()
-    sketch.update(None, scores, sensitive_features=groups)
+    sketch.update(lp.Predictions.from_arrays(None, scores, sensitive_features=groups, min_groups=1))
     return sketch
 
 
@@ -40,7 +41,11 @@ def test_a_short_stream_is_kept_whole() -> None:
     labels = np.arange(scores.size) % 2
     sketch = ScoreSketch()
     for part in np.array_split(np.arange(scores.size), 7):
-        sketch.update(labels[part], scores[part], sensitive_features=groups[part])
+        sketch.update(
+            lp.Predictions.from_arrays(
+                labels[part], scores[part], sensitive_features=groups[part], min_groups=1
+            )
+        )
     counts = sketch.counts()
     assert counts.rank_error == 0.0
     for criterion in ("demographic_parity", "equalized_odds"):
@@ -91,27 +96,28 @@ def test_merged_sketches_are_a_sketch_of_all() -> None:
 
 def test_a_group_that_appears_late() -> None:
     sketch = ScoreSketch()
-    sketch.update(None, [0.2], sensitive_features=["a"])
+    sketch.update(lp.Predictions.from_arrays(None, [0.2], sensitive_features=["a"], min_groups=1))
     with pytest.raises(ValueError, match=r"two groups .* got 'a'"):
         lp.mcdp(sketch.counts())
     late = ScoreSketch()
-    late.update(None, [0.7], sensitive_features=["b"])
+    late.update(lp.Predictions.from_arrays(None, [0.7], sensitive_features=["b"], min_groups=1))
     assert lp.mcdp(sketch.merge(late).counts()) == 1.0
     assert "1 rows, 1 groups" in repr(late)
 
 
 def test_bytes_keep_everything() -> None:
     sketch = ScoreSketch(score_range=(300, 850), k=200)
-    sketch.update(
-        [1, 0, 1], [310, 320, 330], sensitive_features={"sex": ["f", "m", "f"], "old": [True, False, True]}
-    )
+    groups = {"sex": ["f", "m", "f"], "old": [True, False, True]}
+    options: dict[str, Any] = {"sensitive_features": groups, "score_range": (300, 850)}
+    sketch.update(lp.Predictions.from_arrays([1, 0, 1], [310, 320, 330], **options))
     back = ScoreSketch.from_bytes(sketch.to_bytes())
     assert (back.score_range, back.k, back.size, back.labelled) == ((300.0, 850.0), 200, 3, True)
     assert back.counts().groups == (("f", True), ("m", False))
     assert back.to_bytes() == sketch.to_bytes()
     assert pickle.loads(pickle.dumps(sketch)).to_bytes() == sketch.to_bytes()
     assert deepcopy(sketch).to_bytes() == sketch.to_bytes()
-    back.update([0], [400], sensitive_features={"sex": ["x"], "old": [True]})
+    options |= {"sensitive_features": {"sex": ["x"], "old": [True]}, "min_groups": 1}
+    back.update(lp.Predictions.from_arrays([0], [400], **options))
     assert back.size == 4
 
 
@@ -137,19 +143,17 @@ def test_any_other_byte_of_a_sketch_is_refused() -> None:
 def test_what_does_not_fit_is_named() -> None:
     sketch = sketch_of(*two_groups(10, 0))
     with pytest.raises(ValueError, match="without labels, got rows with"):
-        sketch.update([0, 1], [0.1, 0.2], sensitive_features=[0, 1])
-    with pytest.raises(ValueError, match=r"y_score .*score_range.* got 7\.0 at row 0"):
-        sketch.update(None, [7.0], sensitive_features=[0])
+        sketch.update(lp.Predictions.from_arrays([0, 1], [0.1, 0.2], sensitive_features=[0, 1], min_groups=1))
     weighted = lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=[0, 1], sample_weight=[1, 2])
     with pytest.raises(ValueError, match="got predictions with clusters"):
-        ScoreSketch().add(
+        ScoreSketch().update(
             lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=[0, 1], cluster=[0, 0])
         )
     with pytest.raises(ValueError, match="got predictions with weights"):
-        sketch.add(weighted)
+        sketch.update(weighted)
     wide = lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=[0, 1], score_range=(0, 2))
     with pytest.raises(ValueError, match=r"score_range must be \(0.0, 1.0\), got \(0.0, 2.0\)"):
-        sketch.add(wide)
+        sketch.update(wide)
     with pytest.raises(ValueError, match=r"k .* 2048, got 100"):
         sketch.merge(ScoreSketch(k=100))
     with pytest.raises(ValueError, match=r"k .*65535, got 70000"):
@@ -159,7 +163,11 @@ def test_what_does_not_fit_is_named() -> None:
     with pytest.raises(ValueError, match=r"confidence .* got 1"):
         sketch.counts(1.0)
     odd = ScoreSketch()
-    odd.update(None, [0.1], sensitive_features=np.array([3 + 4j], dtype=object))
+    odd.update(
+        lp.Predictions.from_arrays(
+            None, [0.1], sensitive_features=np.array([3 + 4j], dtype=object), min_groups=1
+        )
+    )
     with pytest.raises(ValueError, match=r"group .* got \(3\+4j\)"):
         odd.to_bytes()
 
@@ -168,14 +176,19 @@ def test_what_does_not_fit_is_named() -> None:
 def test_ends_of_the_range_that_few_bits_cannot_hold(score_range: tuple[float, float]) -> None:
     scores, groups = narrow_scores(score_range, 100), np.tile([0, 1], 50)
     sketch = lp.monitoring.ScoreSketch(score_range=score_range)
-    sketch.update(None, scores, sensitive_features=groups)
+    rows = lp.Predictions.from_arrays(None, scores, sensitive_features=groups, score_range=score_range)
+    sketch.update(rows)
     assert_same_counts(sketch.counts(), narrow_counts(scores, groups, score_range))
 
 
 @pytest.mark.parametrize("rows", [100, 101, 333])
 def test_equal_scores_are_counted_once_each(rows: int) -> None:
     sketch = ScoreSketch(k=8)
-    sketch.update(None, np.repeat([0.5, 0.1], rows), sensitive_features=np.repeat(["a", "b"], rows))
+    sketch.update(
+        lp.Predictions.from_arrays(
+            None, np.repeat([0.5, 0.1], rows), sensitive_features=np.repeat(["a", "b"], rows), min_groups=1
+        )
+    )
     assert sketch.counts().size == sketch.size == 2 * rows
 
 
@@ -212,7 +225,7 @@ def test_merged_sketches_count_every_row_and_keep_their_bounds() -> None:
         ]
         sketches = [ScoreSketch(k=200), ScoreSketch(k=200)]
         for sketch, (scores, groups) in zip(sketches, parts, strict=True):
-            sketch.update(None, scores, sensitive_features=groups)
+            sketch.update(lp.Predictions.from_arrays(None, scores, sensitive_features=groups, min_groups=1))
         merged = sketches[0].merge(sketches[1])
         counts = merged.counts(0.999999)
         assert counts.size == merged.size == 2 * (busy + quiet)

@@ -191,7 +191,7 @@ def test_a_period_that_is_removed_while_it_is_read(tmp_path: Path) -> None:
         patch.object(monitor.store, "periods", lambda: (listed[0], dict(listed[1]))),
         pytest.raises(ValueError, match="is damaged: a period that it lists is missing"),
     ):
-        monitor.since_start()
+        monitor.series()
 
 
 def test_passwords_are_not_shown() -> None:

@@ -27,7 +27,7 @@ def small_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         runs: list[Run] = []
         for dataset in ("adult", "bank"):
             runs += grid(dataset, seeds=2, searches=["soft"], temperatures=[5.0, 20.0])
-        run_missing(store, runs, device="cpu", stacked=True)
+        run_missing(store, runs, device="cpu")
     return store.folder
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import algorithms
-from benchmarks._algorithms_figure import draw_errors, draw_speed_ups
 from benchmarks._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
-from benchmarks.algorithms import EPSILONS, KS, study_store, time_table
+from benchmarks.algorithms import EPSILONS, KS, draw_errors, draw_speed_ups, study_store, time_table
 from hypothesis import given
 from hypothesis import strategies as st
 

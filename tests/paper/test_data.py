@@ -13,7 +13,7 @@ from localparity.paper import Run, Store, grid, run_missing
 from localparity.paper import _runs as _grids
 from localparity.paper._data import DATA_SETS, _utkface, load_samples, paper_split
 from localparity.paper._store import FROM_IMAGENET, FROM_SCRATCH
-from localparity.paper._train import prepare, train_runs
+from localparity.paper._train import prepare, train_run
 
 PILLOW = pytest.importorskip("PIL.Image")
 
@@ -32,7 +32,7 @@ def test_missing_images_say_where_to_get_them_and_where_to_put_them(
     monkeypatch.setenv("LOCALPARITY_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with pytest.raises(ValueError, match=title) as error:
-        train_runs([Run(dataset, "erm", 0.0, 0)], "cpu")
+        train_run(Run(dataset, "erm", 0.0, 0), "cpu")
     assert str(tmp_path / place) in str(error.value)
     assert "https://" in str(error.value)
 
@@ -67,7 +67,7 @@ def test_faces_go_through_the_same_runs_and_store(tmp_path: Path, monkeypatch: p
     prepare.cache_clear()
     store = Store(tmp_path / "store")
     runs = grid("utkface", methods=["diffmcdp"], strengths=[0.3], seeds=1)
-    assert run_missing(store, runs, device="cpu", stacked=True) == 2
+    assert run_missing(store, runs, device="cpu") == 2
     found = {record.run.method: record for record in store.records()}
     assert found.keys() == {"erm", "diffmcdp"}
     assert found["erm"].start in {FROM_SCRATCH, FROM_IMAGENET}

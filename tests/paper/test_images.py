@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from localparity.paper._data import load_celeba, load_utkface
+from localparity.paper._data import read_celeba, read_utkface
 
 
 def write_face(path: Path, shade: int, size: int = 48) -> None:
@@ -31,47 +31,46 @@ def utkface(tmp_path: Path) -> Path:
 
 
 def test_utkface_from_a_folder_and_from_a_zip(utkface: Path, tmp_path: Path) -> None:
-    faces = load_utkface(utkface)
-    assert faces.images.shape == (2, 48, 48, 3)
-    assert faces.images.dtype == np.uint8
-    assert faces.age.tolist() == [26, 80]
-    assert faces.sensitive_features.tolist() == ["Female", "Male"]
-    assert faces.images[0, 0, 0].tolist() == [200, 0, 55]
+    faces = read_utkface(utkface)
+    assert faces.features.shape == (2, 48, 48, 3)
+    assert faces.features.dtype == np.uint8
+    assert faces.labels.tolist() == [0, 1]
+    assert faces.groups.tolist() == ["Female", "Male"]
+    assert faces.features[0, 0, 0].tolist() == [200, 0, 55]
     archive = tmp_path / "faces.zip"
     with zipfile.ZipFile(archive, "w") as packed:
         for path in sorted(utkface.rglob("*.*")):
             packed.write(path, path.relative_to(utkface))
-    zipped = load_utkface(archive)
-    np.testing.assert_array_equal(zipped.images, faces.images)
-    assert zipped.names == faces.names
-    assert load_utkface(archive, size=8).images.shape == (2, 8, 8, 3)
+    zipped = read_utkface(archive)
+    np.testing.assert_array_equal(zipped.features, faces.features)
+    assert zipped.labels.tolist() == faces.labels.tolist()
 
 
 def test_utkface_as_published(data_folder: Path) -> None:
-    faces = load_utkface(data_folder / "utkface" / "utkface-48.zip")
-    assert faces.images.shape == (23703, 48, 48, 3)
-    assert set(faces.sensitive_features) == {"Female", "Male"}
-    assert 0 <= faces.age.min() < faces.age.max() <= 116
+    faces = read_utkface(data_folder / "utkface" / "utkface-48.zip")
+    assert faces.features.shape == (23703, 48, 48, 3)
+    assert set(faces.groups) == {"Female", "Male"}
+    assert set(faces.labels) == {0, 1}
 
 
 def test_a_face_that_cannot_be_read(utkface: Path) -> None:
     (utkface / "30_1_1_20170118.jpg").write_bytes(b"not an image")
     with pytest.raises(ValueError, match=r"the image 30_1_1_20170118.jpg cannot be read"):
-        load_utkface(utkface)
+        read_utkface(utkface)
 
 
 def test_a_cut_face(utkface: Path) -> None:
     path = utkface / "26_1_2_20170116.png"
     path.write_bytes(path.read_bytes()[:60])
     with pytest.raises(ValueError, match=r"the image 26_1_2_20170116.png cannot be read"):
-        load_utkface(utkface)
+        read_utkface(utkface)
 
 
 def test_no_faces(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has no image named age_gender_race_date"):
-        load_utkface(tmp_path)
+        read_utkface(tmp_path)
     with pytest.raises(ValueError, match="cannot be read as a folder or a zip archive"):
-        load_utkface(tmp_path / "none.zip")
+        read_utkface(tmp_path / "none.zip")
 
 
 @pytest.fixture
@@ -86,36 +85,36 @@ def celeba(tmp_path: Path) -> Path:
 
 
 def test_celeba_in_the_official_layout(celeba: Path) -> None:
-    faces = load_celeba(celeba)
-    assert faces.images.shape == (2, 48, 48, 3)
-    assert faces.target.tolist() == [1, 0]
-    assert faces.sensitive_features.tolist() == [0, 1]
-    assert load_celeba(celeba, target="Wavy_Hair").target.tolist() == [1, 1]
+    faces = read_celeba(celeba, "Attractive")
+    assert faces.features.shape == (2, 48, 48, 3)
+    assert faces.labels.tolist() == [1, 0]
+    assert faces.groups.tolist() == ["Female", "Male"]
+    assert read_celeba(celeba, "Wavy_Hair").labels.tolist() == [1, 1]
 
 
 def test_celeba_with_an_unknown_attribute(celeba: Path) -> None:
     with pytest.raises(ValueError, match=r"there is no column in .* named 'Wavy'; did you mean 'Wavy_Hair'"):
-        load_celeba(celeba, target="Wavy")
+        read_celeba(celeba, "Wavy")
 
 
 def test_celeba_with_a_name_that_no_file_can_have(celeba: Path) -> None:
     listed = celeba / "list_attr_celeba.txt"
     listed.write_text(listed.read_text().replace("000002", "\0"))
     with pytest.raises(ValueError, match=r"img_align_celeba/\x00\.png cannot be read: embedded null byte"):
-        load_celeba(celeba)
+        read_celeba(celeba, "Attractive")
 
 
 def test_celeba_with_a_line_that_is_too_short(celeba: Path) -> None:
     with (celeba / "list_attr_celeba.txt").open("a") as stream:
         stream.write("000003.png 1\n")
     with pytest.raises(ValueError, match=r"4 values in line 5.*2"):
-        load_celeba(celeba)
+        read_celeba(celeba, "Attractive")
 
 
 def test_celeba_without_an_image(celeba: Path) -> None:
     (celeba / "img_align_celeba" / "000002.png").unlink()
     with pytest.raises(ValueError, match=r"000002.png cannot be read: No such file"):
-        load_celeba(celeba)
+        read_celeba(celeba, "Attractive")
 
 
 def write_pixels(path: Path, pixels: list[str]) -> Path:
@@ -131,17 +130,17 @@ def test_celeba_as_the_benchmarks_csv(tmp_path: Path) -> None:
     path = write_pixels(
         tmp_path / "celeba.csv", [" ".join(map(str, numbers)), " ".join(map(str, numbers + 9))]
     )
-    faces = load_celeba(path)
-    assert faces.images.shape == (2, 2, 2, 3)
-    assert faces.images[1].ravel().tolist() == (numbers + 9).tolist()
-    assert faces.target.tolist() == [0, 1]
-    assert faces.sensitive_features.tolist() == [1, 1]
+    faces = read_celeba(path, "Attractive")
+    assert faces.features.shape == (2, 2, 2, 3)
+    assert faces.features[1].ravel().tolist() == (numbers + 9).tolist()
+    assert faces.labels.tolist() == [0, 1]
+    assert faces.groups.tolist() == ["Male", "Male"]
 
 
 def test_celeba_csv_with_too_few_pixels(tmp_path: Path) -> None:
     path = write_pixels(tmp_path / "celeba.csv", ["1 2 3 4"])
     with pytest.raises(ValueError, match=r"side x side x 3.*line 2.*4"):
-        load_celeba(path)
+        read_celeba(path, "Attractive")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +163,7 @@ def test_celeba_csv_with_too_few_pixels(tmp_path: Path) -> None:
 def test_celeba_csv_that_is_damaged(content: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "celeba.csv").write_text(content)
     with pytest.raises(ValueError, match=message):
-        load_celeba(tmp_path / "celeba.csv")
+        read_celeba(tmp_path / "celeba.csv", "Attractive")
 
 
 def test_celeba_with_a_list_that_is_damaged(celeba: Path) -> None:
@@ -176,7 +175,7 @@ def test_celeba_with_a_list_that_is_damaged(celeba: Path) -> None:
     ):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=message):
-            load_celeba(celeba)
+            read_celeba(celeba, "Attractive")
 
 
 def test_an_image_that_would_not_fit_memory(utkface: Path) -> None:
@@ -188,4 +187,4 @@ def test_an_image_that_would_not_fit_memory(utkface: Path) -> None:
     with pytest.raises(
         ValueError, match=r"the image 26_1_2_20170116.png cannot be read: .* decompression bomb"
     ):
-        load_utkface(utkface)
+        read_utkface(utkface)

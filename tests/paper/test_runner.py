@@ -1,4 +1,4 @@
-"""Sweeps: killed and resumed, repeated, in stacks, on several processes."""
+"""Sweeps: killed and resumed, repeated, on several processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import pytest
 import experiment_runs
 from experiment_runs import SHORT
 from localparity.paper import Run, Store, grid, run_missing
-from localparity.paper._runner import as_tasks
 from localparity.paper._store import DamagedRunWarning
 
 SWEEP = ["reproduce", "adult", "--methods", "diffdp,diffmcdp", "--seeds", "1", "--device", "cpu"]
@@ -95,14 +94,6 @@ def test_what_is_there_is_not_run_again_and_what_is_damaged_is(small: None, tmp_
         f"{path.with_suffix('.json').name}.damaged",
         f"{path.name}.damaged",
     ]
-
-
-def test_stacks_hold_what_differs_in_strength_and_seed_alone(small_store: Store) -> None:
-    runs = grid("adult", seeds=2, searches=["soft"], temperatures=[5.0])
-    stacks = as_tasks(runs, stacked=True)
-    assert sorted(len(stack) for stack in stacks) == [2, *[10] * 8]
-    for stack in stacks:
-        assert len({(run.method, run.search, run.temperature) for run in stack}) == 1
 
 
 def test_a_number_of_jobs_that_cannot_run(tmp_path: Path) -> None:

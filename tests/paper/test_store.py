@@ -11,7 +11,7 @@ import pytest
 
 import localparity as lp
 from localparity._io._files import seal_json
-from localparity.paper import Run, Store, _store
+from localparity.paper import Run, Store
 from localparity.paper import _runs as _grids
 from localparity.paper._store import DamagedRunWarning, OutdatedRunWarning, PartScores, Record
 
@@ -55,30 +55,6 @@ def test_the_same_scores_are_the_same_bytes(tmp_path: Path) -> None:
 def test_a_dry_look_makes_no_folder(tmp_path: Path) -> None:
     assert Store(tmp_path / "store").missing([RUN]) == [RUN]
     assert not (tmp_path / "store").exists()
-
-
-def test_a_file_is_hashed_once_while_it_does_not_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    hashed: list[str] = []
-    sha256 = _store.sha256_of
-
-    def count(content: bytes | Path) -> str:
-        if isinstance(content, Path):  # to check it, not to write it
-            hashed.append(content.name)
-        return sha256(content)
-
-    monkeypatch.setattr(_store, "sha256_of", count)
-    store, other = Store(tmp_path / "store"), Run("adult", "erm", 0.0, 0)
-    for run in (RUN, other):
-        store.add(*trained(run))
-    assert store.missing([RUN, other]) == []
-    assert len(store.records()) == 2
-    assert store.missing([RUN, other]) == []
-    assert len(hashed) == 2
-    store.add(*trained(other, 1))
-    assert store.missing([RUN, other]) == []
-    assert len(hashed) == 3
 
 
 def test_an_interrupted_write_leaves_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

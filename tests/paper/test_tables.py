@@ -131,7 +131,6 @@ def test_all_tables_of_a_store(copy_of_store: Store, tmp_path: Path) -> None:
         "results-adult-paper",
         "results-bank-paper",
         "hyper-parameters",
-        "training-times",
     }
     assert names == {
         "tables.md",

@@ -1,4 +1,4 @@
-"""A run gives what the estimator gives, alone or in a stack."""
+"""A run gives what the estimator gives."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from experiment_runs import SHORT, load_census
 from localparity.datasets import fetch_adult
 from localparity.metrics import mcdp
 from localparity.models import LocalParityClassifier
-from localparity.paper import Run, grid
+from localparity.paper import Run
 from localparity.paper._data import paper_split
-from localparity.paper._train import train_runs
+from localparity.paper._train import train_run
 
 
 @pytest.mark.parametrize("method", ["erm", "advdebias", "fairmixup", "diffmcdp"])
 def test_a_run_is_the_estimators_fit_to_the_bit(small: None, method: str) -> None:
     strength = 0.0 if method == "erm" else 0.3
     run = Run("adult", method, 0.2 if method == "advdebias" else strength, 3)
-    ((record, test),) = train_runs([run], "cpu")
+    record, test = train_run(run, "cpu")
     samples = load_census()
     split = paper_split(samples.labels, 3)
     model = LocalParityClassifier(method, run.strength, preset="paper", device="cpu", random_state=3, **SHORT)
@@ -35,20 +35,13 @@ def test_a_run_is_the_estimators_fit_to_the_bit(small: None, method: str) -> Non
     assert record.metrics["test_mcdp_0"] == mcdp(None, scores, sensitive_features=samples.groups[split.test])
 
 
-def test_a_stack_gives_what_its_runs_give(small: None) -> None:
-    runs = [run for run in grid("adult", methods=["diffabcc"], seeds=2) if run.method == "diffabcc"]
-    for run, together in zip(runs, train_runs(runs, "cpu"), strict=True):
-        ((_, alone),) = train_runs([run], "cpu")
-        np.testing.assert_allclose(together[1].score, alone.score, atol=2e-6)
-
-
 def test_the_number_of_threads_does_not_change_the_bits_and_stays_as_it_was(small: None) -> None:
     threads = torch.get_num_threads()
     try:
         found = []
         for count in (1, 2):
             torch.set_num_threads(count)
-            found.append(train_runs([Run("adult", "erm", 0.0, 0)], "cpu")[0][1].score)
+            found.append(train_run(Run("adult", "erm", 0.0, 0), "cpu")[1].score)
             assert torch.get_num_threads() == count
         np.testing.assert_array_equal(*found)
     finally:
@@ -57,7 +50,7 @@ def test_the_number_of_threads_does_not_change_the_bits_and_stays_as_it_was(smal
 
 @pytest.mark.slow
 def test_a_run_on_adult_is_the_estimators_fit_to_the_bit(data_folder: object) -> None:
-    ((record, test),) = train_runs([Run("adult", "diffmcdp", 0.3, 0)], "cpu")
+    record, test = train_run(Run("adult", "diffmcdp", 0.3, 0), "cpu")
     bunch = fetch_adult()
     split = paper_split(bunch.target, 0)
     model = LocalParityClassifier(

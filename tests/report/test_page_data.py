@@ -1,4 +1,4 @@
-"""What the page carries is what the library measures."""
+"""What the page carries is what the library measures, and nothing that rests on few people."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 import localparity as lp
-from localparity.counts._comparison import CRITERIA
-from localparity.report.page._data import MOST_VIEWS, PageModel, Plan, Words, pack, round_thresholds
+from localparity.report.page._data import PageModel, pack, round_cutoffs
 from strategies import People, people
 
 
@@ -20,34 +19,8 @@ def unpack(text: str) -> NDArray[np.float64]:
     return np.frombuffer(base64.b64decode(text), dtype="<u4") / (2**32 - 1)
 
 
-def plan_page(audits: dict[str, lp.Audit], limit: int) -> tuple[Plan, list[dict[str, Any]]]:
-    """How fine the page is, and what it shows of each model."""
-    models = [PageModel(name, audit, limit) for name, audit in audits.items()]
-    plan, words = Plan.of(models), Words()
-    shown = [model.data(plan, words) for model in models]
-    return plan, [one | {"told": words.data()} for one in shown]
-
-
-def told(data: dict[str, Any], view: dict[str, Any], place: int) -> str:
-    """The sentence that the page's script puts together."""
-    words = data["told"]
-
-    def word(places: str) -> str:
-        text: str = words["words"][
-            int.from_bytes(base64.b64decode(places[4 * place : 4 * place + 4]), "little")
-        ]
-        return text
-
-    run = words["runs"][int(view["forms"][place])].format(word(view["lows"]), word(view["highs"]))
-    names = data["pairs"][view["pair"]]
-    parts = words["sentences"][view["sentences"][view["sign"][place]]]
-    filled = [
-        (names[part] if part != "" else "")
-        if i % 2
-        else part.replace("{run}", run).replace("{points}", word(view["points"]))
-        for i, part in enumerate(parts)
-    ]
-    return "".join(filled)
+def page_model(audit: lp.Audit, limit: int = 1) -> PageModel:
+    return PageModel("model", audit, audit.answer, limit)
 
 
 def test_packing_loses_less_than_the_page_promises() -> None:
@@ -59,103 +32,107 @@ def test_packing_loses_less_than_the_page_promises() -> None:
 @pytest.mark.filterwarnings("ignore:the scores lie between")
 @settings(max_examples=25)
 @given(people(n_groups=3))
-def test_every_slider_position_has_the_values_of_the_library(people: People) -> None:
-    audit = lp.audit(
-        None, people.scores, sensitive_features=people.groups, epsilons=[0, 0.033], n_resamples=0
-    )
-    plan, (data,) = plan_page({"model": audit}, 1)
-    assert 0.033 in plan.epsilons
-    assert len(data["views"]) == len(data["pairs"]) == 3
-    for view in data["views"]:
-        pair = [int(name) for name in data["pairs"][view["pair"]]]
-        kept = np.isin(people.groups, pair)
-        profile = lp.mcdp_profile(None, people.scores[kept], sensitive_features=people.groups[kept])
-        assert unpack(view["mcdp"]) == pytest.approx(profile(plan.epsilons), abs=1e-9)
-        for side, group in zip(view["sides"], pair, strict=True):
-            scores = people.scores[people.groups == group]
-            rates = (scores[None, :] > np.array(data["thresholds"])[:, None]).mean(axis=1)
-            assert unpack(data["sides"][side]["rates"]) == pytest.approx(rates, abs=1e-9)
-        for place in range(0, plan.epsilons.size, 25):
-            window = lp.gap_curve(
-                lp.Predictions.from_arrays(None, people.scores, sensitive_features=people.groups),
-                groups=(pair[0], pair[1]),
-            ).worst_window(plan.epsilons[place])
-            assert told(data, view, place) == window.sentence
-            assert {"+": pair[0], "-": pair[1], "x": None, "0": None}[view["sign"][place]] == window.lower
+def test_every_cutoff_has_the_shares_of_the_library(people: People) -> None:
+    audit = lp.audit(None, people.scores, sensitive_features=people.groups, n_resamples=0)
+    model = page_model(audit)
+    data = model.data()
+    assert len(model.groups) == 3
+    cutoffs = np.array(data["cutoffs"])
+    assert audit.answer.cutoff is None or audit.answer.cutoff == cutoffs[data["at"]]
+    for group, shares in zip(model.groups, data["shares"], strict=True):
+        scores = people.scores[people.groups == group]
+        above = (scores[None, :] > cutoffs[:, None]).mean(axis=1)
+        assert unpack(shares) == pytest.approx(above, abs=1e-9)
 
 
-def labelled(n_groups: int, *, criterion: Any, rows: int = 4000) -> lp.Audit:
-    rng = np.random.default_rng(0)
-    predictions = lp.Predictions.from_arrays(
-        rng.integers(0, 2, rows), rng.random(rows), sensitive_features=rng.integers(0, n_groups, rows)
-    )
-    counts = lp.ScoreCounts.from_predictions(predictions)
-    return lp.audit(counts, criterion=criterion, n_resamples=0, threshold=0.123)
-
-
-def test_with_labels_every_criterion_can_be_chosen() -> None:
-    audit = labelled(2, criterion="demographic_parity")
-    _, (data,) = plan_page({"model": audit}, 1)
-    assert data["criteria"] == list(CRITERIA)
-    assert {view["label"] for view in data["views"]} == {None, 0, 1}
-    assert 0.123 in data["thresholds"]
-
-
-def test_a_group_without_one_label_leaves_that_criterion_out() -> None:
-    predictions = lp.Predictions.from_arrays(
-        [0, 1, 0, 0], [0.1, 0.2, 0.3, 0.4], sensitive_features=["a", "a", "b", "b"]
-    )
-    audit = lp.audit(lp.ScoreCounts.from_predictions(predictions), n_resamples=0)
-    _, (data,) = plan_page({"model": audit}, 1)
-    assert data["criteria"] == ["demographic_parity", "predictive_equality"]
-
-
-def test_more_pairs_than_fit_leave_the_least_bad_out() -> None:
-    audit = labelled(30, criterion="equalized_odds")
-    _, (data,) = plan_page({"model": audit}, 1)
-    assert len(data["views"]) == MOST_VIEWS
-    assert data["criteria"] == ["equal_opportunity", "predictive_equality", "equalized_odds"]
-    assert data["pairs"][0] == [str(group) for group in audit.pairs[0].groups]
+def test_the_opening_cutoff_has_the_answer_s_shares_and_intervals() -> None:
+    census = lp.datasets.make_census(3000, random_state=0)
+    audit = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
+    model, answer = page_model(audit, 10), audit.answer
+    data = model.data()
+    for row in answer.groups:
+        place = [str(group) for group in model.groups].index(row.name)
+        share = unpack(data["shares"][place])[data["at"]]
+        assert share == pytest.approx(row.share_above, abs=1e-9)
+        assert row.low is not None
+        assert data["radii"][place] >= share - row.low - 1e-9
+    assert answer.first is not None
+    assert data["names"] == [answer.first.name, "Female"]
+    curves = model.curves()
+    assert curves is not None
+    assert curves.rates[0] - curves.rates[1] == pytest.approx(answer.gap, abs=1e-9)
 
 
 def test_everyone_and_other_ranges() -> None:
     rng = np.random.default_rng(1)
     scores, groups = rng.uniform(300, 850, 500), rng.integers(0, 3, 500)
-    audit = lp.audit(
-        None, scores, sensitive_features=groups, compare="to_overall", score_range=(300, 850), n_resamples=0
-    )
-    _, (data,) = plan_page({"model": audit}, 1)
-    assert {pair[1] for pair in data["pairs"]} == {"everyone"}
-    everyone = data["views"][0]["sides"][1]
-    rates = (scores[None, :] > np.array(data["thresholds"])[:, None]).mean(axis=1)
-    assert unpack(data["sides"][everyone]["rates"]) == pytest.approx(rates, abs=1e-9)
+    asked: dict[str, Any] = {"compare": "to_overall", "score_range": (300, 850), "n_resamples": 0}
+    model = page_model(lp.audit(None, scores, sensitive_features=groups, **asked))
+    data = model.data()
+    assert "everyone" in data["names"]
+    everyone = unpack(data["shares"][data["sides"][data["names"].index("everyone")]])
+    above = (scores[None, :] > np.array(data["cutoffs"])[:, None]).mean(axis=1)
+    assert everyone == pytest.approx(above, abs=1e-9)
 
 
-def test_a_group_too_small_for_steps_is_not_drawn() -> None:
-    """Its people would all stand at one score, and the page would say that all of them are above it."""
+def test_one_small_group_takes_nothing_away() -> None:
+    """The page of groups of 3,500, 2,500 and 12 people had no curve at all."""
     rng = np.random.default_rng(0)
-    groups = np.repeat(["a", "b", "few"], [900, 600, 18])
-    labels = np.where(np.arange(groups.size) % 30, 0, 1)
-    predictions = lp.Predictions.from_arrays(labels, rng.random(groups.size), sensitive_features=groups)
-    audit = lp.audit(lp.ScoreCounts.from_predictions(predictions), n_resamples=0, min_group_size=10)
-    model = PageModel("model", audit, 10)
-    data = model.data(Plan.of([model]), Words())
-    assert model.undrawn == ["few"]
-    assert data["pairs"] == [["a", "b"]]
-    assert not data["whole"]
-    assert data["criteria"] == ["demographic_parity"]  # of label 1 there are 20 of a group
-    for side, group in zip(data["sides"], data["pairs"][0], strict=True):
-        scores = np.asarray(predictions.scores)[groups == group]
-        rates = (scores[None, :] > np.array(data["thresholds"])[:, None]).mean(axis=1)
-        assert 0.0 < np.abs(unpack(side["rates"]) - rates).max() <= side["off"] + 1e-9 < 0.04
+    groups = np.repeat(["big", "middle", "tiny"], [900, 600, 12])
+    scores = np.where(groups == "tiny", 0.9 + 0.1 * rng.random(groups.size), rng.random(groups.size))
+    audit = lp.audit(None, scores, sensitive_features=groups, n_resamples=99, random_state=0)
+    model = page_model(audit, 10)
+    assert "tiny people" in audit.answer.headline.lower()
+    assert model.groups == ["big", "middle"]
+    assert sorted(model.data()["names"]) == ["big", "middle"]
+    assert model.curves() is not None
+    for group, packed in zip(model.groups, model.data()["shares"], strict=True):
+        own = scores[groups == group]
+        above = (own[None, :] > model.cutoffs[:, None]).mean(axis=1)
+        assert 0.0 < np.abs(unpack(packed) - above).max() <= model.off[group] + 1e-9 < 0.04
+
+
+def test_a_share_of_few_people_is_not_told() -> None:
+    """At the answer's cutoff shares are exact, but where few people of a group are above or below it."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b", "c"], [1000, 1000, 100])
+    scores = np.round(np.where(groups == "b", 0.3, 0.0) + 0.7 * rng.random(groups.size), 3)
+    scores[groups == "c"] = np.where(np.arange(100) < 97, 0.01, 0.99)
+    audit = lp.audit(None, scores, sensitive_features=groups, n_resamples=99, random_state=0)
+    model = page_model(audit, 10)
+    place = model.data()["at"]
+    exact = np.mean(scores[groups == "c"] > model.cutoff)
+    assert 0.0 < exact < 0.1
+    assert abs(model.shares("c")[place] - exact) > 0.01
+    assert page_model(audit, 1).shares("c")[place] == pytest.approx(exact, abs=1e-12)
 
 
 def test_a_model_of_small_groups_has_nothing_to_draw() -> None:
     rng = np.random.default_rng(0)
     audit = lp.audit(None, rng.random(40), sensitive_features=["a", "b"] * 20, n_resamples=0)
-    model = PageModel("model", audit, 10)
-    assert (model.pairs, model.undrawn) == ([], ["a", "b"])
-    assert Plan.of([model]).listed >= 1
+    model = page_model(audit, 10)
+    assert (model.pair, model.groups, model.curves()) == (None, [], None)
+    assert model.data()["sides"] == []
+
+
+def test_with_nothing_found_there_is_no_window_and_no_bracket() -> None:
+    rng = np.random.default_rng(1)
+    scores, groups = rng.random(2000), np.repeat(["a", "b"], 1000)
+    none = page_model(lp.audit(None, scores, sensitive_features=groups, random_state=0)).curves()
+    assert none is not None
+    assert none.window is None
+    drawn = none.drawing().svg(none.label)
+    assert 'class="chance"' in drawn
+    assert "within chance" in drawn
+    assert "bracket" not in drawn
+    apart = page_model(
+        lp.audit(None, scores * 0.8 + 0.2 * (groups == "a"), sensitive_features=groups)
+    ).curves()
+    assert apart is not None
+    assert apart.window is not None
+    drawn = apart.drawing().svg(apart.label)
+    assert 'class="chance"' not in drawn
+    assert 'class="bracket"' in drawn
 
 
 @pytest.mark.parametrize(
@@ -164,7 +141,7 @@ def test_a_model_of_small_groups_has_nothing_to_draw() -> None:
         ((1.0, 10.0), 1000, True, [7.0]),
         ((1.0, 10.0), 1000, False, [7.0, 7.01]),
         ((300.0, 850.0), 200, True, [300.0, 700.0]),
-        ((0.0, 1.0), 1000, False, [0.07, 0.57, 0.999]),
+        ((0.0, 1.0), 100, False, [0.07, 0.57, 0.99]),
         ((0.0, 1.0), 50, False, [0.06]),
         ((-3.7, 4.1), 200, False, [0.0, -3.7, 4.1, 0.05]),
         ((0.0, 1e-120), 50, False, [0.0]),
@@ -172,27 +149,41 @@ def test_a_model_of_small_groups_has_nothing_to_draw() -> None:
         ((-1.5e308, 1.5e308), 50, False, [0.0]),
     ],
 )
-def test_thresholds_are_numbers_that_people_type(
+def test_cutoffs_are_numbers_that_people_type(
     score_range: tuple[float, float], most: int, whole: bool, some: list[float]
 ) -> None:
-    """A threshold of 7 that was typed became 7.003."""
-    found = round_thresholds(score_range, most, whole=whole)
-    assert set(some) <= set(found.tolist())
-    assert (found[0], found[-1]) == score_range
-    assert np.all(np.diff(found) > 0)
-    assert found.size <= most + 3
-    assert not whole or np.all(found == np.rint(found))
+    """A cutoff of 7 that was typed became 7.003."""
+    cutoffs = round_cutoffs(score_range, most, whole=whole)
+    assert set(some) <= set(cutoffs.tolist())
+    assert (cutoffs[0], cutoffs[-1]) == score_range
+    assert np.all(np.diff(cutoffs) > 0)
+    assert cutoffs.size <= most + 3
+    assert not whole or np.all(cutoffs == np.rint(cutoffs))
 
 
-def test_whole_scores_are_drawn_at_whole_thresholds() -> None:
+def test_whole_scores_are_drawn_at_whole_cutoffs() -> None:
     rng = np.random.default_rng(0)
-    groups = np.repeat(["a", "b"], [300, 25])
-    scores = np.where(groups == "a", rng.integers(1, 11, 325), rng.integers(4, 11, 325))
+    groups = np.repeat(["a", "b"], [300, 250])
+    scores = np.where(groups == "a", rng.integers(1, 11, 550), rng.integers(4, 11, 550))
     audit = lp.audit(
         None, scores, sensitive_features=groups, score_range=(1, 10), n_resamples=0, method="finite_sample"
     )
-    _, (model,) = plan_page({"": audit}, 10)
-    assert model["thresholds"] == list(range(1, 11))
-    for view in model["views"]:
-        points = 1.0 + 9.0 * unpack(view["x"])
-        assert np.allclose(points, np.rint(points), atol=1e-6)
+    model = page_model(audit, 10)
+    assert model.cutoffs.tolist() == list(range(1, 11))
+    curves = model.curves()
+    assert curves is not None
+    assert np.array_equal(curves.cutoffs, np.rint(curves.cutoffs))
+    assert curves.drawing().svg("").count("<circle") == 2 * curves.cutoffs.size
+
+
+@pytest.mark.parametrize("score_range", [(0.0, 1e-7), (-1.5e305, 1.5e305), (1e9, 1e9 + 1e-3)])
+def test_ranges_at_the_ends_of_floats_are_drawn(score_range: tuple[float, float]) -> None:
+    low, high = score_range
+    part = np.random.default_rng(0).random(400)
+    scores = np.clip(low * (1.0 - part) + high * part, low, high)
+    audit = lp.audit(
+        None, scores, sensitive_features=["a", "b"] * 200, score_range=score_range, n_resamples=0
+    )
+    curves = page_model(audit, 10).curves()
+    assert curves is not None
+    assert "nan" not in curves.drawing().svg(curves.label)

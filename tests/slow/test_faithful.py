@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from benchmarks._published_start import PublishedStart, published_parts
+from benchmarks.faithful import PublishedStart, published_parts
 from numpy.typing import NDArray
 from torch import nn
 

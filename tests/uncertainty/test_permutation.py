@@ -197,7 +197,9 @@ def test_a_sketch_at_parity_is_not_rejected_for_its_own_error() -> None:
     pytest.importorskip("datasketches")
     rng = np.random.default_rng(16)
     sketch = lp.monitoring.ScoreSketch(k=64)
-    sketch.update(None, rng.random(40_000), sensitive_features=np.repeat([0, 1], 20_000))
+    sketch.update(
+        lp.Predictions.from_arrays(None, rng.random(40_000), sensitive_features=np.repeat([0, 1], 20_000))
+    )
     found = lp.permutation_test(sketch.counts(), n_resamples=39, random_state=0)
     assert found.p_value > 0.05
     assert found.statistic > 3.0 * found.null_mean

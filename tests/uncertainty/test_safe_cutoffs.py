@@ -236,5 +236,5 @@ def test_at_a_cutoff_that_is_handed_on_the_interval_is_that_of_all_scores() -> N
     assert exact is not None
     assert inside.low <= exact.low < exact.high <= inside.high
     assert inside != exact
-    cutoff, worst = shown.worst()
-    assert worst in curve.at(cutoff)
+    safe = shown.safe_cutoffs()
+    assert safe.worst in curve.at(safe.worst_cutoff)

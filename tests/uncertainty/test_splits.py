@@ -42,7 +42,7 @@ def gaps(scores: NDArray[np.int64], values: NDArray[np.int64], least: int) -> di
 @given(rows())
 def test_splits_leave_enough_people_on_either_side(drawn: Rows) -> None:
     scores, values, least = drawn
-    people = OrderedPeople.of_rows(scores / 64, values.astype(float), least)
+    people = OrderedPeople(scores / 64, values.astype(float), least)
     assert people.splits.tolist() == list(gaps(*drawn))
     assert people.values.tolist() == np.unique(values).tolist()
     assert people.ends.tolist() == [int((values <= value).sum()) for value in np.unique(values)]
@@ -56,7 +56,7 @@ def test_the_worst_split_is_the_worst_of_all(drawn: Rows, random: object) -> Non
     scores, values, least = drawn
     expected = gaps(*drawn)
     assume(expected)
-    people = OrderedPeople.of_rows(scores / 64, values.astype(float), least)
+    people = OrderedPeople(scores / 64, values.astype(float), least)
     size, gap = people.worst_split()
     assert gap == pytest.approx(float(max(expected.values())), abs=1e-12)
     at = people.values[people.ends.tolist().index(size)]

@@ -17,10 +17,15 @@ from localparity.uncertainty._bands import (
     shared_end,
     signed_root,
     threshold_end,
-    upper_end,
+    upper_ends,
 )
 
 ERRORS = (0.5, 0.2, 0.05, 0.01)
+
+
+def upper_end(curves: list[GapCurve], epsilon: float, confidence: float) -> float:
+    most = np.array([curve.mcdp_at(np.array([0.0, epsilon])) for curve in curves])
+    return float(upper_ends(curves, most[:, 0], most[:, 1:], 1.0 - confidence).max())
 
 
 def largest_tail(measured: float, gap: float, sizes: tuple[int, int]) -> float:

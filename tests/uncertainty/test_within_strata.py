@@ -159,6 +159,18 @@ def test_weights_count_and_are_not_tested() -> None:
     assert found.p_value is None
 
 
+def test_rows_that_weigh_nothing_are_in_no_stratum() -> None:
+    scores, sex, job = simpson(200)
+    weights = np.where((sex == "f") & (job == "cook"), 0.0, 2.0)
+    found = within(scores, sex, job, sample_weight=weights)
+    some = weights > 0
+    fewer = within(scores[some], sex[some], job[some], sample_weight=weights[some])
+    assert found == fewer
+    assert [stratum.stratum for stratum in found.strata] == ["nurse"]
+    with pytest.raises(ValueError, match="no stratum with two groups of at least 1 rows"):
+        within(scores, sex, np.where(sex == "f", "x", "y"), sample_weight=weights)
+
+
 def test_many_scores_are_compared_at_some(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_strata, "_MOST_THRESHOLDS", 8)
     assert within(*simpson(500), n_resamples=19, random_state=0).p_value == 0.05
@@ -203,7 +215,7 @@ def test_a_pair_that_does_not_differ_keeps_its_level_beside_one_that_does(sizes:
         counts = lp.ScoreCounts.from_table(scores, keys, np.ones(groups.size, int))
         people = _strata.people_of(counts, names, lp.Comparison())
         draws = Draws(39, seed, None)
-        standardised, within_each = _strata.StratumTest.of(counts, people, 0.0).p_values(draws)
+        standardised, within_each = _strata.stratum_p_values(counts, people, 0.0, draws)
         of_pair = [
             min(p for (_, _, pair), p in found.items() if pair == ("a", "b"))
             for found in (standardised, within_each)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -18,6 +18,7 @@ from localparity._text import (
     number_text,
     outward_points,
     points,
+    points_text,
     round_number_in,
     whole_percent,
 )
@@ -33,9 +34,8 @@ from localparity.auditing._wording import (
     next_steps,
     window_of,
 )
-from localparity.counts import ScoreCounts
 from localparity.counts._comparison import EVERYONE
-from localparity.counts._disclosure import DISCLOSURE_LIMIT
+from localparity.counts._disclosure import DISCLOSURE_LIMIT, all_disclosed
 from localparity.counts._score_counts import Stratum, copies_of, copies_sentence, strata_of, with_everyone
 from localparity.metrics import Window
 from localparity.metrics._gap_curve import curve_between
@@ -226,6 +226,23 @@ class Answer:
         """The cutoff as sentences have it; "" where there is none."""
         return "" if self.cutoff is None else number_text(self.cutoff, 6)
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, how sure it is, and what else must be said of it."""
+        said = (f"{self.headline}.", f"{self.rates}. {self.sure}", self.verdict, self.unknown)
+        return (*filter(None, said), *(f"{line}." for line in self.by_outcome), self.caveats)
+
+    @property
+    def bound_lines(self) -> tuple[str, ...]:
+        """The verdict on the bound and what it rests on, for a test that fails."""
+        return (self.verdict or "", f"{self.headline}.", f"{self.rates}. {self.sure}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain dictionaries, without the pairs and the bound, which the audit has."""
+        plain = asdict(replace(self, pairs=(), bound=None))
+        del plain["pairs"], plain["bound"]
+        return plain
+
 
 def answer_of(audit: Audit, max_mcdp: float | None = None, decide_by: DecideBy = "estimate") -> Answer:
     """The answer of an audit, with a verdict where there is a bound."""
@@ -237,12 +254,12 @@ def answer_of(audit: Audit, max_mcdp: float | None = None, decide_by: DecideBy =
     interval = pair.intervals[place]
     status = _status(audit, pair, bool(found))
     words = _Words(audit, pair, place, spot, status)
-    known = capitalised(words.headline())
+    known = words.headline()
     headline, rates = known, words.rates()
     if mostly_missing(audit):
         status, headline = "undecided", words.cannot_be_told()
-        rates = f"Among the people whose {words.column} is known: {known[0].lower()}{known[1:]}; {rates}"
-    auc, average_precision = accuracy(audit.counts)
+        rates = f"Among the people whose {words.column} is known: {known}; {rates}"
+    auc, average_precision = accuracy(audit)
     return Answer(
         about=_about(audit),
         status=status,
@@ -423,21 +440,27 @@ class _Words:
     def _difference(self) -> str:
         first, second, window = self.spot.first, self.spot.second, self.spot.window
         among = among_label(self.audit, self.pair.label)
+        if self.audit.higher_is is not None:
+            among = f", which is the {self.audit.higher_is} outcome{among}"
         epsilon = self.audit.findings[self.place].epsilon
         if first is None or second is None:  # which a test of many windows may find where one shows nothing
             return f"{_people(window.groups[0])} and {_people(window.groups[1])} differ{among}"
         names = [_people(group) for group in window.groups]
         if first.name != group_text(window.groups[0]):
             names.reverse()
+        if names[0].startswith("people "):
+            names[0] = capitalised(names[0])
         if epsilon == 0.0:
             than = f"{points(window.gap)} more likely than {names[1]}"
             return f"{names[0]} are {than} to score above {self._cutoff()}{among}"
         low, high = closed_run(window.low, window.high, whole=window.whole)
         run = f"every cutoff from {low} to {high}" if low != high else f"a cutoff of {low}"
-        least = points(math.floor(100.0 * window.gap + _ROUNDING) / 100.0)
+        least = points_text(window.gap)
+        if window.gap >= 0.01:
+            least = f"at least {points(math.floor(100.0 * window.gap + _ROUNDING) / 100.0)}"
         if window.higher is None:
-            return f"{names[0]} and {names[1]} differ by at least {least} at {run}{among}"
-        return f"{names[0]} are at least {least} more likely than {names[1]} to score above {run}{among}"
+            return f"{names[0]} and {names[1]} differ by {least} at {run}{among}"
+        return f"{names[0]} are {least} more likely than {names[1]} to score above {run}{among}"
 
     def _cutoff(self) -> str:
         cutoff = self.spot.cutoff
@@ -587,7 +610,8 @@ def _about(audit: Audit) -> tuple[str, ...]:
     parts.append(f"{audit.rows:,} {rows}")
     low, high = (number_text(end, 6) for end in audit.score_range)
     (score,) = column_of(audit, "score") or ["scores"]
-    parts.append(f"{score} as ranks" if audit.scale == "rank" else f"{score} {low}-{high}")
+    scale = {"score": f"{low}-{high}", "data": f"{low}-{high} (range of the data)", "rank": "as ranks"}
+    parts.append(f"{score} {scale[audit.scale]}")
     groups = column_of(audit, "group")
     return (*parts, *([f"by {' x '.join(groups)}"] if groups else []))
 
@@ -597,9 +621,9 @@ def _verdict(audit: Audit, bound: BoundResult, named: PairSummary, place: int) -
     people, compared = _people_of(audit), bound_pair(audit, bound.decide_by)
     pair = _pair_gap(audit, compared, 0, people)
     limit = f"the bound of {points(bound.max_mcdp)}"
-    size = f"{points(pair.gap)} ({outward_points(pair.low, pair.high, unit=False)})"
+    size = f"{points(pair.gap, bound.max_mcdp)} ({outward_points(pair.low, pair.high, unit=False)})"
     between = f"{pair.higher} ({pair.people[0]:,} people) and {pair.lower} ({pair.people[1]:,} people)"
-    start = {"within": "Within", "above": "Above"}.get(bound.word, "Passes" if bound.within else "Fails")
+    start = "Within" if bound.within else "Above"
     by = "" if bound.decide_by == "estimate" else f" by the {bound.decide_by} end"
     sentences = [f"{start} {limit}{by}: {between} differ by {size}{among_label(audit, pair.label)}."]
     if bound.could_be_chance:
@@ -627,23 +651,31 @@ def _caveats(audit: Audit) -> str:
         names = [group_text(left.group) for left in audit.left_out]
         shown = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
         parts.append(f"Left out (fewer than {audit.left_out[0].fewer_than:,} people): {shown}.")
-    if audit.missing_rows.missing_groups != "bound":
-        parts += audit.missing_rows.sentences
+    bounded = audit.missing_rows.missing_groups == "bound"
+    parts += replace(audit.missing_rows, groups=0).sentences if bounded else audit.missing_rows.sentences
     return " ".join(parts)
 
 
 def _next(audit: Audit, bound: BoundResult | None) -> tuple[Step, ...]:
     """Options of the same command first, then other commands."""
-    options = [Step("charts", "--report page.html"), Step("everything", "--json")]
-    if bound is None:
-        options.append(Step("pass or fail", "--max-mcdp 0.10"))
+    if audit.provenance is None or not audit.provenance.call.startswith("localparity "):
+        options = [Step("", 'audit.to_html("page.html")'), Step("", "audit.to_json()")]
+        options += [Step("", "audit.passes(0.10)")] if bound is None else []
+    else:
+        options = [Step("charts", "--report page.html"), Step("", "--json")]
+        options += [Step("pass/fail", "--max-mcdp 0.10")] if bound is None else []
     within = bound is not None and bound.within
     return (*options, *next_steps(audit, None if bound is None else bound.max_mcdp, within=within))
 
 
-def accuracy(counts: ScoreCounts) -> tuple[float | None, float | None]:
-    """The area under the ROC curve and average precision of all people together; None without both labels."""
-    if not counts.labelled or counts.rank_error > 0.0:
+def accuracy(audit: Audit) -> tuple[float | None, float | None]:
+    """The area under the ROC curve and average precision of all people together; None without both labels.
+
+    Where people of one label are compared, nothing is said of a few people who have the other.
+    """
+    counts = audit.counts
+    everyone = audit.comparison.criterion == "demographic_parity" or all_disclosed(counts, DISCLOSURE_LIMIT)
+    if not counts.labelled or counts.rank_error > 0.0 or not everyone:
         return None, None
     scores = np.unique(np.concatenate([atoms.scores for atoms in counts.atoms.values()]))
     weights: dict[Any, FloatArray] = {0: np.zeros(scores.size), 1: np.zeros(scores.size)}

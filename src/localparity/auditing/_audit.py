@@ -53,7 +53,7 @@ from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.metrics._within import within_bound
 from localparity.uncertainty import ImpactRatioCurve, WithinStrata
 from localparity.uncertainty._bands import as_interval_method
-from localparity.uncertainty._impact import curve_of_counts
+from localparity.uncertainty._impact import impact_ratio_curve
 from localparity.uncertainty._resampling import least_resamples
 
 DecideBy = Literal["estimate", "upper", "lower"]
@@ -327,11 +327,12 @@ class Audit:
         -------
         ImpactRatioCurve
         """
-        return curve_of_counts(
+        return impact_ratio_curve(
             self.counts,
-            self.comparison,
             reference=reference,
             higher_is=self.higher_is or "better",
+            criterion=self.comparison.criterion,
+            min_group_size=self.comparison.min_group_size,
             confidence=self.confidence if self.counts.exchangeable else None,
         )
 
@@ -441,16 +442,16 @@ class Audit:
         return summary_of(self)
 
     def _repr_html_(self) -> str | None:
-        """The verdict and the findings for a notebook; nothing without the extra `report`."""
-        from localparity.report.page._page import notebook_summary
+        """The first screen of the page, for a notebook; nothing without the extra `report`."""
+        from localparity.report.page._notebook import audit_html
 
-        return notebook_summary(Document(audits={"scores": self}))
+        return audit_html(Document(audits={"scores": self}))
 
     def __rich_console__(self, *_: Any) -> Iterator[Any]:
         """The audit as `rich.print` shows it."""
-        from localparity.report._terminal import terminal_parts
+        from localparity.report._terminal import TerminalDocument
 
-        yield from terminal_parts(Document(audits={"Audit": self}))
+        yield TerminalDocument(Document(audits={"Audit": self}))
 
 
 # The pairs of an audit as a data frame, of pandas or of the library whose frames were audited.

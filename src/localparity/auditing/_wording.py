@@ -381,14 +381,6 @@ class BoundResult:
         name = f"MCDP({self.epsilon:g})"
         return name if self.decide_by == "estimate" else f"the {self.decide_by} end of {name}"
 
-    @property
-    def sentence(self) -> str:
-        """What was compared, and how it came out."""
-        relation = "within" if self.within else "above"
-        doubt = ", but could be chance" if self.could_be_chance else ""
-        value = f"{percent(self.value)} between {self.between}"
-        return f"{self.compared} is {value}, {relation} the bound of {percent(self.max_mcdp)}{doubt}"
-
 
 _ENDS = {"estimate": "estimate", "upper": "high", "lower": "low"}
 
@@ -424,19 +416,6 @@ def _word(interval: Interval, max_mcdp: float) -> str:
     if within_bound(interval.high, max_mcdp):
         return "within"
     return "undecided" if within_bound(interval.low, max_mcdp) else "above"
-
-
-def bound_lines(audit: Audit, bound: BoundResult) -> tuple[str, ...]:
-    """What was compared with a bound, between whom, where it was measured, and how sure it is."""
-    finding = audit.finding(bound.epsilon)
-    tested = ""
-    if finding.test is not None:
-        tested = f", the p-value against parity {p_value_at(audit, 0, finding.test.p_value)}"
-    return (
-        f"{capitalised(bound.sentence)}.",
-        finding.window.sentence_for(audit.higher_is),
-        f"The {100 * finding.interval.confidence:g}% interval is {interval_text(finding.interval)}{tested}.",
-    )
 
 
 def shown_finding(audit: Audit) -> Finding:
@@ -548,7 +527,7 @@ def _within(bound: BoundResult | None) -> QuestionAnswer:
     question = "Is it within the bound?"
     if bound is None:
         return QuestionAnswer(question, "No bound was set", "Set the most that you accept with --max-mcdp.")
-    return QuestionAnswer(question, "Yes" if bound.within else "No", f"{capitalised(bound.sentence)}.")
+    return QuestionAnswer(question, "Yes" if bound.within else "No", "")
 
 
 # What can be done after an audit: commands that work on the same file, with what the audit was told.

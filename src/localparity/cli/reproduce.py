@@ -15,7 +15,7 @@ from localparity._progress import drawn_bar
 from localparity._text import visible_lines
 from localparity.cli._commands import Commands, print_json
 from localparity.cli._options import check_folder, parse_numbers
-from localparity.paper._runner import RunListener, as_tasks, run_missing
+from localparity.paper._runner import RunListener, run_missing
 from localparity.paper._runs import DATA_SET_NAMES, PRESET_NAMES, SEARCHES, TITLES, Run, grid
 from localparity.paper._store import Store
 
@@ -51,13 +51,6 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
         ] = None,
         jobs: Annotated[int, typer.Option(help="The number of runs at a time; -1 for one per core.")] = 1,
         device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
-        stacked: Annotated[
-            bool | None,
-            typer.Option(
-                "--stacked/--one-by-one",
-                help="Whether a method's runs train together; by default they do on a GPU.",
-            ),
-        ] = None,
         dry_run: Annotated[
             bool, typer.Option("--dry-run", help="List the runs that would be trained.")
         ] = False,
@@ -75,14 +68,12 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
             temperatures=[] if temperatures is None else parse_numbers(temperatures, "--temperatures"),
         )
         check_folder(store, "--store")
-        together = _on_gpu(device) if stacked is None else stacked
         opened = Store(store)
         opened.check_version()
         if dry_run:
-            _list_runs(opened, runs, together, json)
+            _list_runs(opened, runs, json)
             return
-        train = partial(run_missing, jobs=jobs, device=device, stacked=together)
-        _train(opened, runs, train, quiet, json)
+        _train(opened, runs, partial(run_missing, jobs=jobs, device=device), quiet, json)
 
     return command
 
@@ -91,12 +82,10 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _list_runs(store: Store, runs: list[Run], stacked: bool, json: bool) -> None:
-    missing = store.missing(runs)
-    titles = [[run.title for run in stack] for stack in as_tasks(missing, stacked)]
-    lines = ["; ".join(stack) for stack in titles]
-    lines.append(f"{len(missing)} of {len(runs)} runs would be trained; the others are in the store")
-    _tell(json, {"runs": titles, "wanted": len(runs)}, lines)
+def _list_runs(store: Store, runs: list[Run], json: bool) -> None:
+    titles = [run.title for run in store.missing(runs)]
+    line = f"{len(titles)} of {len(runs)} runs would be trained; the others are in the store"
+    _tell(json, {"runs": titles, "wanted": len(runs)}, [*titles, line])
 
 
 def _train(store: Store, runs: list[Run], train: Callable[..., int], quiet: bool, json: bool) -> None:
@@ -110,14 +99,6 @@ def _train(store: Store, runs: list[Run], train: Callable[..., int], quiet: bool
 
 def _tell(json: bool, outcome: dict[str, Any], lines: list[str]) -> None:
     print_json(outcome) if json else typer.echo(visible_lines("\n".join(lines)))
-
-
-def _on_gpu(device: str) -> bool:
-    if device != "auto":
-        return device.startswith("cuda")
-    from localparity._validation import require
-
-    return bool(require("torch", extra="train").cuda.is_available())
 
 
 @app.command()

@@ -143,22 +143,22 @@ def cells_of(scores: NDArray[Any], grid: Any, cells: NDArray[np.int32]) -> None:
 
 
 @compiled
-def add_units(weight: float, limbs: IntArray) -> None:
-    """Add a weight to a sum, limb by limb, as `localparity.counts._weights` counts them."""
+def add_units(weight: float, limbs: IntArray, first: int) -> None:
+    """Add a weight to a sum whose limbs, those of `localparity.counts._weights`, start at `first`."""
     bits: Any = np.float64(weight).view(np.int64)
     fraction = (bits & _FRACTION_MASK) | (_FRACTION_MASK + 1)
     place = (bits >> 52) - _UNIT_EXPONENT
     if place < 0:
         fraction >>= -place
         place = 0
-    limb, offset = place >> 5, place & 31
-    limbs[limb] += (fraction << offset) & _LIMB_MASK
+    limb, offset = first + (place >> 5), place & 31
+    limbs[np.uint64(limb)] += (fraction << offset) & _LIMB_MASK
     above = fraction >> (32 - offset)
-    if limb == 3:
-        limbs[4] += above
+    if limb == first + 3:
+        limbs[np.uint64(limb + 1)] += above
     else:
-        limbs[limb + 1] += above & _LIMB_MASK
-        limbs[limb + 2] += above >> 32
+        limbs[np.uint64(limb + 1)] += above & _LIMB_MASK
+        limbs[np.uint64(limb + 2)] += above >> 32
 
 
 @compiled
@@ -246,8 +246,8 @@ def add_weights_at(places: IntArray, weights: FloatArray, limbs: IntArray) -> No
     """Add the weight and the squared weight of each row at its place."""
     for row in range(places.size):
         sums = limbs[places[row]]
-        add_units(weights[row], sums[0])
-        add_units(weights[row] * weights[row], sums[1])
+        add_units(weights[row], sums[0], 0)
+        add_units(weights[row] * weights[row], sums[1], 0)
 
 
 # Sorting rows by score in a few passes: into cells first, then inside each of them.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from localparity._types import ArrayLike, FloatArray, IntArray, Seed
-from localparity._validation import InputError, as_choice, as_count, as_epsilon, as_numbers, as_rng, require
+from localparity._validation import as_choice, as_count, as_epsilon, as_numbers, as_rng, require
 from localparity.metrics import GapCurve
 
 _SHARE_OF_MEN = 0.55
@@ -149,18 +149,12 @@ def census_probabilities(data: Any) -> tuple[FloatArray, FloatArray]:
     age, education, hours = (
         as_numbers(data[name], name) for name in ("age", "education_years", "hours_per_week")
     )
-    named = np.asarray(data["occupation"])
-    wrong = np.flatnonzero(~np.isin(named, _OCCUPATIONS))
-    if wrong.size:
-        raise InputError(
-            f"must be one of {', '.join(_OCCUPATIONS)}, got {named[wrong[0]]!r}", argument="occupation"
-        )
-    occupation = np.searchsorted(_OCCUPATIONS, named)
+    occupation = np.searchsorted(_OCCUPATIONS, np.asarray(data["occupation"]))
     return _chance(_index(education, hours, occupation), age), _groups_given(hours, occupation)
 
 
 def _index(education: FloatArray, hours: FloatArray, occupation: IntArray) -> FloatArray:
-    """Return the index that the score is the logistic function of."""
+    """The index that the score is the logistic function of."""
     return np.asarray(
         _INTERCEPT
         + _EDUCATION_EFFECT * (education - _EDUCATION_MEAN)
@@ -170,18 +164,17 @@ def _index(education: FloatArray, hours: FloatArray, occupation: IntArray) -> Fl
 
 
 def _chance(index: FloatArray, age: FloatArray | IntArray) -> FloatArray:
-    """Return the probability of a high income."""
+    """The probability of a high income."""
     return _logistic(_STEEPNESS * index + _AGE_EFFECT * (age - _AGE_MEAN))
 
 
 def _groups_given(hours: FloatArray, occupation: IntArray) -> FloatArray:
-    """Return the probabilities of Female and Male, by Bayes' rule; the other features do not tell."""
-    shares = {"Female": 1.0 - _SHARE_OF_MEN, "Male": _SHARE_OF_MEN}
+    """The probabilities of Female and Male, by Bayes' rule; the other features say nothing about sex."""
     joint = [
-        shares[group]
+        share
         * np.asarray(_SHARES[group])[occupation]
         * np.exp(-0.5 * ((hours - _HOURS[group]) / _HOURS_DEVIATION) ** 2)
-        for group in shares
+        for group, share in (("Female", 1.0 - _SHARE_OF_MEN), ("Male", _SHARE_OF_MEN))
     ]
     return np.asarray(np.stack(joint, axis=1) / np.sum(joint, axis=0)[:, None])
 

@@ -49,27 +49,21 @@ _ADULT_COLUMNS = [
     "income",
 ]
 _ADULT_NUMBERS = {"age", "education-num", "capital-gain", "capital-loss", "hours-per-week"}
-_BANK_NUMBERS = set(
-    [
-        "duration",
-        "campaign",
-        "pdays",
-        "previous",
-        "emp.var.rate",
-        "cons.price.idx",
-        "cons.conf.idx",
-        "euribor3m",
-        "nr.employed",
-    ]
-)
+_BANK_NUMBERS = {
+    "duration",
+    "campaign",
+    "pdays",
+    "previous",
+    "emp.var.rate",
+    "cons.price.idx",
+    "cons.conf.idx",
+    "euribor3m",
+    "nr.employed",
+}
 
 
 def fetch_adult(
-    *,
-    cache: bool = True,
-    data_home: str | PathLike[str] | None = None,
-    as_frame: bool = True,
-    return_X_y: bool = False,
+    *, cache: bool = True, data_home: str | PathLike[str] | None = None, as_frame: bool = True
 ) -> Any:
     """Load the Adult census of 1994: income above 50,000 dollars, with sex as the sensitive feature.
 
@@ -85,8 +79,6 @@ def fetch_adult(
         The cache folder; the user's own by default.
     as_frame : bool
         Whether `data` is a pandas data frame with categorical text columns, or a dictionary of columns.
-    return_X_y : bool
-        Whether to return only `data` and `target`.
 
     Returns
     -------
@@ -110,15 +102,11 @@ def fetch_adult(
     target = np.char.startswith(columns.pop("income"), ">50K").astype(np.int64)
     sex = columns.pop("sex")
     del columns["fnlwgt"]
-    return _bunch(columns, _ADULT_NUMBERS, target, sex, as_frame=as_frame, return_X_y=return_X_y)
+    return _bunch(columns, _ADULT_NUMBERS, target, sex, as_frame=as_frame)
 
 
 def fetch_bank(
-    *,
-    cache: bool = True,
-    data_home: str | PathLike[str] | None = None,
-    as_frame: bool = True,
-    return_X_y: bool = False,
+    *, cache: bool = True, data_home: str | PathLike[str] | None = None, as_frame: bool = True
 ) -> Any:
     """Load a Portuguese bank's marketing calls: subscriptions, with age as the sensitive feature.
 
@@ -134,8 +122,6 @@ def fetch_bank(
         The cache folder; the user's own by default.
     as_frame : bool
         Whether `data` is a pandas data frame with categorical text columns, or a dictionary of columns.
-    return_X_y : bool
-        Whether to return only `data` and `target`.
 
     Returns
     -------
@@ -156,7 +142,7 @@ def fetch_bank(
     target = (columns.pop("y") == "yes").astype(np.int64)
     grown = columns.pop("age").astype(np.int64) >= 25
     ages = np.where(grown, "25 and over", "under 25")
-    return _bunch(columns, _BANK_NUMBERS, target, ages, as_frame=as_frame, return_X_y=return_X_y)
+    return _bunch(columns, _BANK_NUMBERS, target, ages, as_frame=as_frame)
 
 
 def _bunch(
@@ -166,7 +152,6 @@ def _bunch(
     groups: NDArray[Any],
     *,
     as_frame: bool,
-    return_X_y: bool,
 ) -> Any:
     from sklearn.utils import Bunch
 
@@ -178,6 +163,4 @@ def _bunch(
         # Categories know all values of a column, also in a part that lacks some of them.
         categories = {name: "category" for name in names if name not in numbers}
         data = require("pandas", extra="data").DataFrame(data).astype(categories)
-    if return_X_y:
-        return data, target
     return Bunch(data=data, target=target, sensitive_features=groups, feature_names=names)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from localparity._scale import range_scale, representable_range
-from localparity._types import IntArray, ScoreRange
+from localparity._types import BoolArray, IntArray, ScoreRange
 from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, InputError, check_rows, setting
 from localparity.counts._rows import Key
 from localparity.counts._weights import LIMB_BITS, LIMBS, limbs_of
@@ -29,10 +29,6 @@ _CPU_CHUNK = 2**16
 _FEW_GROUPS = 256
 
 
-class UnknownCodeError(Exception):
-    """A row has a code beyond those that rows were said to have."""
-
-
 class DeviceRows(NamedTuple):
     """The rows on their device; `first` is the code of the first key."""
 
@@ -45,6 +41,11 @@ class DeviceRows(NamedTuple):
     def size(self) -> int:
         """How many rows there are."""
         return self.scores.numel()
+
+    def on_cpu(self) -> DeviceRows:
+        """The rows, in the memory of the CPU."""
+        weights = None if self.weights is None else self.weights.cpu()
+        return DeviceRows(self.scores.cpu(), self.codes.cpu(), weights, self.first)
 
     def where(self, chosen: Tensor) -> DeviceRows:
         """Some of the rows."""
@@ -153,22 +154,14 @@ def tensor_weights(sample_weight: Tensor, scores: Tensor) -> Tensor:
     return weights
 
 
-def span_of(torch: Any, groups: Tensor) -> tuple[int, int]:
-    """The lowest and the highest group."""
-    if groups.dtype == torch.bool:
-        return 0, 1
-    low, high = torch.stack(torch.aminmax(groups)).tolist()
-    return low, high
-
-
-def code_rows(
-    torch: Any, groups: Tensor, labels: Tensor | None, span: tuple[int, int]
-) -> tuple[Tensor, int, list[Key]]:
+def code_rows(torch: Any, groups: Tensor, labels: Tensor | None) -> tuple[Tensor, int, list[Key]]:
     """The code of each row, the lowest code, and the groups and labels that the codes stand for in order.
 
     Groups of one byte are their own codes where there are no labels; a code may stand for nobody.
     """
-    low, high = span
+    low, high = 0, 1
+    if groups.dtype != torch.bool:
+        low, high = torch.stack(torch.aminmax(groups)).tolist()
     values: Any = range(low, high + 1)
     distinct = None
     if groups.dtype == torch.bool:
@@ -182,13 +175,15 @@ def code_rows(
     keys: list[Key] = [(value, label) for value in values for label in found]
     if distinct is None and len(keys) <= _FEW_GROUPS:
         # Whole numbers of one byte wrap around, and what is left are the differences.
-        codes = groups.to(torch.uint8, copy=True).sub_(low % _FEW_GROUPS)
-    else:
-        codes = torch.empty(groups.numel(), dtype=torch.int32, device=groups.device)
-        for start in range(0, groups.numel(), CHUNK):
-            part = groups[start : start + CHUNK]
-            places = part - low if distinct is None else torch.searchsorted(distinct, part)
-            codes[start : start + CHUNK] = places
+        codes = groups.view(torch.uint8) if groups.element_size() == 1 else groups.to(torch.uint8)
+        if labels is not None:
+            codes = torch.add(labels.view(torch.uint8), codes, alpha=2)
+            low *= 2
+        return codes - low % _FEW_GROUPS if low else codes, 0, keys
+    codes = torch.empty(groups.numel(), dtype=torch.int32, device=groups.device)
+    for start in range(0, groups.numel(), CHUNK):
+        part = groups[start : start + CHUNK]
+        codes[start : start + CHUNK] = part - low if distinct is None else torch.searchsorted(distinct, part)
     return codes if labels is None else codes.mul_(2).add_(labels), 0, keys
 
 
@@ -259,13 +254,45 @@ def count_places(torch: Any, rows: DeviceRows, grid: CellPlaces) -> CellTotals:
 def count_parts(torch: Any, rows: DeviceRows, grid: CellPlaces, hot: IntArray) -> Tensor:
     """Count rows without weights, a row for each key, by the places of a grid within a selection."""
     del hot  # a chunk is counted without a queue
-    size = grid.n_keys * grid.n_places
-    counted = torch.zeros(size, dtype=torch.int64, device=rows.scores.device)
-    for chunk in rows.chunks():
-        _, codes, _, places = _placed(torch, chunk, grid)
-        counted += torch.bincount(codes * grid.n_places + places, minlength=size)
-    parts: Tensor = counted.view(grid.n_keys, grid.n_places)
-    return parts
+    return count_places(torch, rows, grid).rows
+
+
+class Blocks(NamedTuple):
+    """Blocks of parts: where they start, how many parts each has, and into how many it is cut.
+
+    `below` has the rows of each key below each block.
+    """
+
+    starts: IntArray
+    width: int
+    splits: int
+    below: IntArray
+
+
+def bound_blocks(
+    torch: Any, parts: Tensor, blocks: Blocks, sides: BoolArray, totals: IntArray
+) -> tuple[Tensor, Tensor]:
+    """The rows of each key in what blocks of parts are cut into, and bounds of the signed gap inside.
+
+    `sides` says which keys the two sides of each pair are made of, and `totals` how many rows each key has.
+    """
+    starts, below = (torch.from_numpy(part).to(parts.device) for part in (blocks.starts, blocks.below))
+    inside = parts[:, starts[:, None] + torch.arange(blocks.width, device=parts.device)]
+    after = torch.cumsum(inside, 2, dtype=torch.int64) + below[:, :, None]
+    before, shape = after - inside, (starts.numel() * blocks.splits, blocks.width // blocks.splits)
+    gaps = torch.empty((len(sides), 2, shape[0]), dtype=torch.float64, device=parts.device)
+
+    def share(rows: Tensor, side: BoolArray) -> Tensor:
+        one, *others = np.flatnonzero(side)
+        in_all = rows[one].double()
+        for key in others:
+            in_all += rows[key]
+        return in_all.div_(float(totals[side].sum()))
+
+    for (first, second), (least, most) in zip(sides, gaps, strict=True):
+        least[:] = (share(before, first) - share(after, second)).view(shape).amin(1)
+        most[:] = (share(after, first) - share(before, second)).view(shape).amax(1)
+    return inside.view(len(parts), *shape).sum(2), gaps
 
 
 def collect_rows(torch: Any, rows: DeviceRows, grid: CellPlaces, capacity: int) -> DeviceRows | None:
@@ -283,8 +310,6 @@ def collect_rows(torch: Any, rows: DeviceRows, grid: CellPlaces, capacity: int) 
 def count_runs(torch: Any, rows: DeviceRows, grid: CellPlaces) -> tuple[Tensor, Tensor, Tensor]:
     """The codes and scores that occur, in order, and how many rows and which sums of limbs lie at each."""
     found: tuple[Tensor, Tensor, Tensor] | None = None
-    if grid.within is None:
-        check_range(rows.scores, grid.score_range)
     for chunk in rows.chunks():
         scores, codes, weights, _ = _placed(torch, chunk, grid)
         sums = [torch.ones_like(codes)]

@@ -17,7 +17,6 @@ from localparity.engines._torch_cells import (
     CellPlaces,
     CellTotals,
     DeviceRows,
-    UnknownCodeError,
     check_score,
     ends_of,
 )
@@ -191,8 +190,8 @@ __device__ double score_of(Bits bits) {
 #endif
 }
 
-// `noted` begins as zeros: how many rows come after the first one with a score outside of the range or a code
-// that is none, itself included, and the inverted bits of the one score at each place.
+// `noted` begins as zeros: how many rows come after the first one with a score outside of the range, itself
+// included, and the inverted bits of the one score at each place.
 extern "C" __global__ void __launch_bounds__(1024, 2) count(
     const Score* __restrict__ scores, const Code* __restrict__ codes, double n_rows, int aligned,
     double cells, double low, double high, double scale, double origin, double length, double lowest,
@@ -221,12 +220,11 @@ extern "C" __global__ void __launch_bounds__(1024, 2) count(
         for (int i = 0; i < 4; ++i) {
             number[i] = number_of(found.scores.at[i]);
             at[i] = (int)found.codes.at[i] - first;
-            good = good && (i >= size || (grid.holds(number[i]) && (unsigned)at[i] < (unsigned)n_keys));
+            good = good && (i >= size || grid.holds(number[i]));
         }
         if (!good) {
             for (int i = size - 1; i >= 0; --i)
-                if (!grid.holds(number[i]) || (unsigned)at[i] >= (unsigned)n_keys)
-                    atomicMax(noted, n - row - i);
+                if (!grid.holds(number[i])) atomicMax(noted, n - row - i);
             return;
         }
 #pragma unroll
@@ -472,9 +470,7 @@ def count_places(torch: Any, rows: DeviceRows, grid: CellPlaces) -> CellTotals:
         shared = tile * place_bytes + _SELECTION_BYTES
         _kernel(torch, "count", rows, grid)((blocks, tiles, 1), (1024, 1, 1), arguments, shared)
     if grid.within is None and (after := int(noted[0])):
-        row = rows.size - after
-        check_score(rows.scores, row, grid.score_range)
-        raise UnknownCodeError(row)
+        check_score(rows.scores, rows.size - after, grid.score_range)
     only = torch.bitwise_not(noted[1 : n_places + 1]).view(torch.float64)
     return CellTotals(only, noted[n_places + 1 :].view(grid.n_keys, n_places))
 

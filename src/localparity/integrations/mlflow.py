@@ -17,7 +17,6 @@ from localparity.auditing import Audit, audit
 from localparity.auditing._audit import DecideBy
 from localparity.auditing._document import Document
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
-from localparity.integrations._columns import named_columns
 from localparity.metrics._within import allowed
 
 require("mlflow", extra="mlflow")
@@ -45,20 +44,20 @@ class LocalParityEvaluator(ModelEvaluator):
 
     It logs MCDP at each epsilon with its interval, p-value and noise floor (``mcdp_0.05``, ``mcdp_0.05_low``,
     ``mcdp_0.05_high``, ``mcdp_0.05_p_value``, ``mcdp_0.05_noise_floor``), ``abcc`` and ``delta_dp``; the
-    verdict as a tag; and the page and the JSON as artifacts. An epsilon whose windows do not fit
-    into the scores has no metrics.
+    headline as a tag; and the page and the JSON as artifacts. An epsilon too wide for the scores has no
+    metrics.
 
-    `evaluator_config` may have
+    The keys of `evaluator_config` are
 
-    - ``sensitive_features``, which it must have: a column of the evaluation data, a list of columns, or an
-      array; in the same way ``control_features``, ``sample_weight`` and ``cluster``;
-    - ``y_score``: the scores, a column or an array. Without it they are the model's `predict_proba` of label
-      1 or, where it has none, its predictions; without a model, the predictions in the data;
+    - ``sensitive_features``, required: a column of the evaluation data, a list of columns, or an array. So
+      are ``control_features``, ``sample_weight`` and ``cluster``, which are optional;
+    - ``y_score``: the scores, a column or an array. By default they are the model's `predict_proba` of label
+      1 or, if it has none, its predictions; without a model, the predictions in the data;
     - ``max_mcdp`` and ``decide_by``: the bound, as in `Audit.passes`. A tag and the page say whether it
-      holds, and `validation_thresholds` makes MLflow's validation fail where it does not;
+      holds; `validation_thresholds` makes MLflow's validation fail if it does not;
     - ``metric_prefix``: what the names of metrics, tags and files begin with;
-    - the other arguments of `localparity.audit`. As in the command, groups of fewer than ten people are left
-      out and the seed is 0, unless ``min_group_size`` and ``random_state`` are given.
+    - the other arguments of `localparity.audit`. As in the command, ``min_group_size`` is 10 and
+      ``random_state`` is 0 by default.
 
     Examples
     --------
@@ -148,10 +147,10 @@ class LocalParityEvaluator(ModelEvaluator):
         bound = {name: options.pop(name) for name in ("max_mcdp", "decide_by")}
         if y_score is None:
             y_score = _scores(dataset, model, predictions)
-        found = audit(dataset.labels_data, y_score, **options)
-        document = Document(audits={"scores": found}, min_group_size=options["min_group_size"], **bound)
+        audited = audit(dataset.labels_data, y_score, **options)
+        document = Document(audits={"scores": audited}, min_group_size=options["min_group_size"], **bound)
         now = int(1000 * time.time())
-        metrics = {f"{prefix}{name}": value for name, value in _metrics(found).items()}
+        metrics = {f"{prefix}{name}": value for name, value in _metrics(audited).items()}
         about = {"model_id": model_id, "dataset_name": dataset.name, "dataset_digest": dataset.digest}
         mlflow.MlflowClient().log_batch(
             run_id,
@@ -208,7 +207,19 @@ def _options(config: Mapping[str, Any], data: Any) -> dict[str, Any]:
             "evaluator_config",
         )
     options = {**_DEFAULTS, **config}
-    return options | {name: named_columns(options[name], data, name) for name in _COLUMNS if name in options}
+    return options | {name: _columns(options[name], data, name) for name in _COLUMNS if name in options}
+
+
+def _columns(value: Any, data: Any, option: str) -> Any:
+    """The column or columns of the data that are named, or else the value itself: an array."""
+    names = list(map(str, getattr(data, "columns", ())))
+    if isinstance(value, str) and value not in names:
+        known = f"; its columns are {', '.join(names)}" if names else ", which has no names"
+        raise InputError(f"must be a column of the data, got {value!r}{known}", option)
+    if isinstance(value, str):
+        return data[value]
+    several = isinstance(value, list | tuple) and value and all(name in names for name in value)
+    return data[list(value)] if several else value
 
 
 def _scores(dataset: Any, model: Any, predictions: str | None) -> ArrayLike:
@@ -219,26 +230,21 @@ def _scores(dataset: Any, model: Any, predictions: str | None) -> ArrayLike:
                 "must be the column of the scores where there is no model, got None", "predictions"
             )
         return dataset.predictions_data
-    raw = _raw_model(model)
+    try:
+        raw = model.get_raw_model()
+    except (AttributeError, NotImplementedError):
+        raw = None
     if hasattr(raw, "predict_proba"):
         return _one_column(raw.predict_proba(_inputs(dataset.features_data, model, raw)))
     output = model.predict(dataset.features_data)
     scores = _one_column(output if predictions is None else output[predictions])
     if np.isin(scores, (0, 1)).all():
         warnings.warn(
-            "the model predicts 0 and 1 only, so that decisions are compared; log it with a predict_proba to "
-            "compare scores",
+            "the model predicts only 0 and 1, so decisions are compared; to compare scores, log a model with "
+            "predict_proba",
             stacklevel=2,
         )
     return scores
-
-
-def _raw_model(model: Any) -> Any:
-    """The model that MLflow's wrapper holds, or None where it tells of none."""
-    try:
-        return model.get_raw_model()
-    except (AttributeError, NotImplementedError):
-        return None
 
 
 def _inputs(data: Any, model: Any, raw: Any) -> Any:
@@ -251,43 +257,40 @@ def _inputs(data: Any, model: Any, raw: Any) -> Any:
 
 
 def _one_column(output: Any) -> FloatArray:
-    """The column of label 1 of what a model gives."""
-    found = np.asarray(output)
-    if found.ndim == 1:
-        return found
-    if found.ndim > 2 or found.shape[1] > 2:
-        raise ValueError(f"predictions must have one column or two, got an array of shape {found.shape}")
-    return found[:, -1]
+    """The column of label 1 in what a model returns."""
+    scores = np.asarray(output)
+    if scores.ndim == 1:
+        return scores
+    if scores.ndim > 2 or scores.shape[1] > 2:
+        raise ValueError(f"predictions must have one column or two, got an array of shape {scores.shape}")
+    return scores[:, -1]
 
 
 def _metric_name(epsilon: float) -> str:
     return f"mcdp_{epsilon!r}".removesuffix(".0")
 
 
-def _metrics(found: Audit) -> dict[str, float]:
+def _metrics(audited: Audit) -> dict[str, float]:
     """The numbers of an audit by the names of their metrics."""
-    metrics = {
-        "abcc": max(pair.abcc for pair in found.pairs),
-        "delta_dp": max(pair.delta_dp for pair in found.pairs),
-    }
-    for finding in found.findings:
-        name = _metric_name(finding.epsilon)
-        if not finding.too_wide:
-            ends = {f"{name}_low": finding.interval.low, f"{name}_high": finding.interval.high}
-            metrics |= {name: finding.mcdp, **ends}
-            if finding.test is not None:
-                metrics[f"{name}_p_value"] = finding.test.p_value
-                metrics[f"{name}_noise_floor"] = finding.test.null_mean
+    metrics = {name: max(getattr(pair, name) for pair in audited.pairs) for name in ("abcc", "delta_dp")}
+    for finding in audited.findings:
+        if finding.too_wide:
+            continue
+        name, interval = _metric_name(finding.epsilon), finding.interval
+        metrics |= {name: finding.mcdp, f"{name}_low": interval.low, f"{name}_high": interval.high}
+        if finding.test is not None:
+            metrics[f"{name}_p_value"] = finding.test.p_value
+            metrics[f"{name}_noise_floor"] = finding.test.null_mean
     return metrics
 
 
 def _tags(document: Document) -> dict[str, str]:
-    """The verdict, and whether the bound holds."""
-    bound = document.answers("scores").bound
-    verdict = {"verdict": document.first.verdict.headline}
-    if bound is None:
-        return verdict
-    return {**verdict, "bound": f"{'pass' if bound.within else 'fail'}: {bound.sentence}"}
+    """What was found, and whether the bound holds."""
+    answer = document.answer("scores")
+    if answer.bound is None:
+        return {"headline": answer.headline}
+    word = "pass" if answer.bound.within else "fail"
+    return {"headline": answer.headline, "bound": f"{word}: {answer.verdict}"}
 
 
 def _log_files(document: Document, run_id: str, prefix: str) -> dict[str, Any]:
@@ -300,8 +303,6 @@ def _log_files(document: Document, run_id: str, prefix: str) -> dict[str, Any]:
     page_path, json_path = (f"localparity/{prefix}audit.{ending}" for ending in ("html", "json"))
     client.log_text(run_id, page, page_path)
     client.log_text(run_id, plain, json_path)
-    found: dict[str, Any] = {
-        "audit_page": artifacts.TextEvaluationArtifact(mlflow.get_artifact_uri(page_path), page),
-        "audit_json": artifacts.JsonEvaluationArtifact(mlflow.get_artifact_uri(json_path), json.loads(plain)),
-    }
-    return {f"{prefix}{name}": artifact for name, artifact in found.items()}
+    as_page = artifacts.TextEvaluationArtifact(mlflow.get_artifact_uri(page_path), page)
+    as_json = artifacts.JsonEvaluationArtifact(mlflow.get_artifact_uri(json_path), json.loads(plain))
+    return {f"{prefix}audit_page": as_page, f"{prefix}audit_json": as_json}

@@ -21,15 +21,15 @@ _INPUT, _OUTPUT = "features", "score"
 def to_onnx(model: LocalParityClassifier | LocalParityXGBClassifier, path: str | Path) -> None:
     """Write a fitted model as an ONNX file.
 
-    Its input, ``features``, is a matrix of doubles with a column for each column of the table that the model
-    was fitted on: a number as it is, NaN where it is missing, and a text as its place in
-    ``encoder_.categories_``, NaN where it is none of them. Its output, ``score``, is the probability of the
-    second class, as `predict_proba` returns it up to single precision.
+    Its input, ``features``, is a matrix of doubles with the columns of the table that the model was fitted
+    on: numbers as they are, texts as their index in ``encoder_.categories_``, and NaN for a missing number or
+    an unknown text. Its output, ``score``, is the probability of the second class, as `predict_proba`
+    returns it up to single precision.
 
     Parameters
     ----------
     model : LocalParityClassifier or LocalParityXGBClassifier
-        The fitted model; trees must have been fitted on numbers alone: splits by category have no exporter.
+        The fitted model. Trees must have been fitted on numbers alone: splits by category have no exporter.
     path : str or Path
         The file, which is replaced if it exists.
 
@@ -53,7 +53,7 @@ def to_onnx(model: LocalParityClassifier | LocalParityXGBClassifier, path: str |
 
 
 def _network(model: Any) -> Any:
-    """Return a network, with the encoding of its table before it, by torch's exporter."""
+    """A network with the encoding of its table in front, by torch's exporter."""
     torch = require("torch", extra="train")
     require("onnxscript", extra="onnx")
     encoder = model.encoder_
@@ -65,15 +65,16 @@ def _network(model: Any) -> Any:
 
         def forward(self, features: Any) -> Any:
             blocks = []
-            for place, known in enumerate(encoder.categories_):
-                column = features[:, place : place + 1]
-                if known is not None:
-                    blocks.append((column == torch.arange(len(known), dtype=column.dtype)).to(column.dtype))
+            for index, categories in enumerate(encoder.categories_):
+                column = features[:, index : index + 1]
+                if categories is not None:
+                    codes = torch.arange(len(categories), dtype=column.dtype)
+                    blocks.append((column == codes).to(column.dtype))
                     continue
                 missing = torch.isnan(column)
-                scaled = (column - float(encoder.means_[place])) / float(encoder.scales_[place])
+                scaled = (column - float(encoder.means_[index])) / float(encoder.scales_[index])
                 blocks.append(torch.where(missing, torch.zeros_like(scaled), scaled))
-                if encoder.missing_[place]:
+                if encoder.missing_[index]:
                     blocks.append(missing.to(column.dtype))
             rows = torch.cat(blocks, dim=1).to(self.network.head.weight.dtype)
             return torch.sigmoid(self.network(rows)).to(torch.float64)
@@ -93,7 +94,7 @@ def _network(model: Any) -> Any:
 
 
 def _trees(model: Any) -> Any:
-    """Return trees by onnxmltools' exporter, with an input and an output of doubles around them."""
+    """Trees by onnxmltools' exporter, between an input and an output of doubles."""
     if model.text_features_:
         listed = ", ".join(map(repr, model.text_features_))
         raise InputError(f"must have been fitted on numbers alone, got the text columns {listed}", "model")
@@ -124,6 +125,6 @@ def _trees(model: Any) -> Any:
 
 
 def _opsets(inner: Any, onnx: Any) -> list[Any]:
-    """Return the sets of operators of a converted model, and the plain ones where it has none of them."""
-    found = {each.domain: each.version for each in inner.opset_import}
-    return [onnx.helper.make_opsetid(domain, version) for domain, version in ({"": 15} | found).items()]
+    """The operator sets of a converted model, with the standard one if it has none."""
+    versions = {"": 15} | {opset.domain: opset.version for opset in inner.opset_import}
+    return [onnx.helper.make_opsetid(domain, version) for domain, version in versions.items()]

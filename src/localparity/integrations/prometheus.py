@@ -1,6 +1,6 @@
-"""Prometheus: what a monitor found as metrics, served over HTTP or written for a textfile collector.
+"""Prometheus: the numbers of a monitor as metrics, served over HTTP or written for a textfile collector.
 
-Every metric is a gauge of the newest period or of everyone since the start; Prometheus keeps the history.
+Every metric is a gauge, of the newest period or of everyone since the start; Prometheus keeps the history.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ HELP = {
     "max_mcdp": "The bound: the most that MCDP may be.",
     "alarm": "1 where MCDP is significantly above the bound at the newest period, else 0.",
     "alarm_periods": "The number of periods over which the alarm is raised, 0 without one.",
-    "approximate": "1 where the numbers of the newest period are approximate, from sketches that keep a part "
-    "of the scores; else 0.",
+    "approximate": "1 where the numbers of the newest period come from sketches of the scores, else 0.",
     "comparable": "1 where the newest period has something to compare, else 0.",
     "period_rows": "The rows of the newest period.",
     "period_start_seconds": "When the newest period began, in seconds since 1970.",
@@ -52,7 +51,7 @@ class MonitorMetrics:
     monitor : Monitor
         The monitor.
     watch : Watch or callable, optional
-        What is asked, or what returns it; by default what the monitor keeps, else ``Watch()``.
+        What to watch, or a function that returns it; by default what the monitor keeps, else ``Watch()``.
     name : str, optional
         The label `monitor` of every metric; the monitor's own name by default.
 
@@ -82,7 +81,7 @@ class MonitorMetrics:
         self._known: tuple[tuple[str, Watch] | None, str] = (None, "")
 
     def text(self) -> str:
-        """Return the metrics; they are computed again after a batch, or where another bound is kept.
+        """Return the metrics. They are computed again only after a batch or a change of the watch.
 
         Returns
         -------
@@ -92,9 +91,9 @@ class MonitorMetrics:
         if not version:
             return ""
         watch = self._watch() if callable(self._watch) else self._watch
-        asked = version, watch or self._monitor.watched or Watch()
-        if self._known[0] != asked:
-            self._known = asked, "".join(self._lines(asked[1]))
+        question = version, watch or self._monitor.watched or Watch()
+        if self._known[0] != question:
+            self._known = question, "".join(self._lines(question[1]))
         return self._known[1]
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -103,8 +102,7 @@ class MonitorMetrics:
         Parameters
         ----------
         path : path
-            The file, whose name should end in .prom. It is written whole or not at all, and everyone may
-            read it.
+            The file, whose name should end in .prom. It is written whole or not at all; everyone may read it.
         """
         with replacing(Path(path)) as temporary:
             temporary.write_bytes(self.text().encode())
@@ -118,9 +116,9 @@ class MonitorMetrics:
         port : int
             The port; 0 takes a free one.
         host : str
-            The address to listen at; by default this machine alone can connect.
+            The address to listen on; by default only this machine can connect.
         ready : callable
-            Called with the URL once it can be asked for.
+            Called with the URL once the server answers.
         """
 
         class Handler(_Handler):
@@ -131,15 +129,15 @@ class MonitorMetrics:
             server.serve_forever()
 
     def _lines(self, watch: Watch) -> Iterator[str]:
-        """The lines of each metric that has a value."""
+        """The lines of the metrics."""
         labels = {"monitor": self._name, "epsilon": f"{watch.epsilon:g}", "criterion": watch.criterion}
         about = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels.items())
         for name, value in self._values(watch).items():
-            yield f"# HELP localparity_{name} {HELP[name]}\n# TYPE localparity_{name} gauge\n"
-            yield f"localparity_{name}{{{about}}} {value!r}\n"
+            metric = f"localparity_{name}"
+            yield f"# HELP {metric} {HELP[name]}\n# TYPE {metric} gauge\n{metric}{{{about}}} {value!r}\n"
 
     def _values(self, watch: Watch) -> dict[str, float]:
-        """The value of each metric that there is something to say of."""
+        """The metrics that have a value."""
         series = self._monitor.series(watch, last=1)
         if not series:
             return {}
@@ -166,7 +164,7 @@ class MonitorMetrics:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers a request for /metrics, and no other."""
+    """Answers requests for /metrics, and no others."""
 
     timeout = 10
     text: Callable[[], str]
@@ -188,7 +186,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_request(self, *arguments: Any) -> None:
-        """Say nothing of requests that were answered."""
+        """Log nothing about requests that were answered."""
 
 
 def _ends(name: str, interval: Interval | None) -> dict[str, float]:

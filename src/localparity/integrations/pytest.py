@@ -1,6 +1,6 @@
-"""pytest: a plugin, found by its entry point, that asserts a bound on MCDP and reports what was audited.
+"""pytest: a plugin that asserts a bound on MCDP and reports the audits; pytest finds it by its entry point.
 
-pytest imports it in every run, so that it imports nothing but pytest before it is used.
+pytest imports this module in every run, so nothing of localparity is imported before it is used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["assert_mcdp"]
 _OPTION = "--localparity-report"
 _FORMS = (".json", ".md")
 
-# The test that runs, and on it what was audited.
+# The test that is running, and the texts of its audits.
 _running: ContextVar[pytest.Item | None] = ContextVar("_running", default=None)
 _audited = pytest.StashKey[list[str]]()
 
@@ -42,13 +42,13 @@ def assert_mcdp(
 ) -> Audit:
     """Assert that MCDP(epsilon) is at most `max_mcdp`, as `localparity audit --max-mcdp` decides it.
 
-    It is also a fixture of the same name. With ``pytest --localparity-report FILE`` the audit is written to
-    the file, whether it passes or not.
+    There is a fixture of the same name. ``pytest --localparity-report FILE`` writes every audit to a file,
+    whether it passes or not.
 
     Parameters
     ----------
     y_true : array-like or None
-        Labels 0 and 1; None where the criterion does not need them.
+        Labels 0 and 1; None if the criterion does not need them.
     y_score : array-like
         Scores inside `score_range`.
     sensitive_features : array-like, data frame or mapping of columns
@@ -70,7 +70,7 @@ def assert_mcdp(
     Raises
     ------
     AssertionError
-        Where MCDP is above the bound. The message says where, between whom, and how sure that is.
+        If MCDP is above the bound. The message says where, between whom, and how sure that is.
 
     Examples
     --------
@@ -81,49 +81,47 @@ def assert_mcdp(
     >>> audit = assert_mcdp(None, census.score, sensitive_features=sex, max_mcdp=0.4)
     >>> assert_mcdp(None, census.score, sensitive_features=sex, max_mcdp=0.1)
     Traceback (most recent call last):
-    AssertionError: MCDP(0) is ...% between Female ... and Male ..., above the bound of 10.00%.
+    AssertionError: Above the bound of 10 points: Male (... people) and Female (... people) differ by ...
     ...
     """
     __tracebackhide__ = True
     from localparity.auditing import audit
     from localparity.auditing._document import Document
-    from localparity.auditing._wording import bound_lines
 
-    asked: AuditArguments = {"random_state": 0, "min_group_size": 10, **options, "epsilons": [epsilon]}
-    found = audit(y_true, y_score, sensitive_features=sensitive_features, **asked)
+    arguments: AuditArguments = {"random_state": 0, "min_group_size": 10, **options, "epsilons": [epsilon]}
+    audited = audit(y_true, y_score, sensitive_features=sensitive_features, **arguments)
     item = _running.get()
     name = "scores" if item is None else item.nodeid
     document = Document(
-        audits={name: found},
+        audits={name: audited},
         title=name,
         max_mcdp=max_mcdp,
         decide_by=decide_by,
-        min_group_size=asked["min_group_size"],
+        min_group_size=arguments["min_group_size"],
     )
     if item is not None:
-        _record(item, document)
-    bound = document.answers(name).bound
-    assert bound is not None
-    if not bound.within:
-        raise AssertionError("\n".join(bound_lines(found, bound)))
-    return found
+        _keep(item, document)
+    answer = document.answer(name)
+    assert answer.bound is not None
+    if not answer.bound.within:
+        raise AssertionError("\n".join(answer.bound_lines))
+    return audited
 
 
 @pytest.fixture(name="assert_mcdp")
 def _assert_mcdp() -> Callable[..., Audit]:
-    """Assert that MCDP(epsilon) is at most a bound: `localparity.integrations.pytest.assert_mcdp`."""
+    """Assert a bound on MCDP(epsilon): `localparity.integrations.pytest.assert_mcdp`."""
     return assert_mcdp
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the option that names the report."""
-    group = parser.getgroup("localparity")
-    told = "write the audits of all assert_mcdp calls to this file, which ends in .json or .md"
-    group.addoption(_OPTION, metavar="FILE", help=told)
+    meaning = "write the audits of all assert_mcdp calls to this file, which ends in .json or .md"
+    parser.getgroup("localparity").addoption(_OPTION, metavar="FILE", help=meaning)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Collect what tests report, in the process that sees all of them."""
+    """Collect the audits in the process that sees all tests."""
     file: str | None = config.getoption(_OPTION)
     if file is None:
         return
@@ -143,14 +141,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None]:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any]:
-    """Add what was audited to the report of the test, which pytest-xdist sends to the first process."""
+    """Add the audits to the report of the test, which pytest-xdist sends to the main process."""
     outcome = yield
     if call.when == "teardown" and _audited in item.stash:
         vars(outcome.get_result())["localparity"] = item.stash[_audited]
 
 
-def _record(item: pytest.Item, document: Document) -> None:
-    """Keep an audit as it is to be written."""
+def _keep(item: pytest.Item, document: Document) -> None:
+    """Keep an audit, in the form of the report, with the test that made it."""
     file: str | None = item.config.getoption(_OPTION)
     if file is None:
         return
@@ -161,22 +159,22 @@ def _record(item: pytest.Item, document: Document) -> None:
 
 
 class _Report:
-    """The audits of a run, and the file that they are written to."""
+    """The audits of a run of pytest, and the file that they go to."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.found: list[tuple[str, list[str]]] = []
+        self.audits: dict[str, list[str]] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in the audits of a test."""
         if hasattr(report, "localparity"):
-            self.found.append((report.nodeid, report.localparity))
+            self.audits[report.nodeid] = report.localparity
 
     def pytest_sessionfinish(self) -> None:
-        """Write the file anew; where nothing was audited, there is none."""
+        """Write the file anew; without audits, remove it."""
         from localparity._io._files import write_whole
 
-        texts = [text for _, texts in sorted(self.found) for text in texts]
+        texts = [text for _, texts in sorted(self.audits.items()) for text in texts]
         if not texts:
             self.path.unlink(missing_ok=True)
             return
@@ -185,14 +183,14 @@ class _Report:
         write_whole(self.path, text.encode())
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Say where it is."""
-        count = sum(len(texts) for _, texts in self.found)
+        """Say where the file is."""
+        count = sum(map(len, self.audits.values()))
         where = f" in {self.path}" if count else ""
         terminalreporter.write_sep("-", f"localparity: {count} audit{'' if count == 1 else 's'}{where}")
 
 
 def _as_one(texts: list[str]) -> str:
-    """The audits as one document, of the form that `localparity audit --json` prints."""
+    """The audits as one document, as `localparity audit --json` prints it."""
     documents = [json.loads(text) for text in texts]
     joined = {
         "title": "Audits of the tests",

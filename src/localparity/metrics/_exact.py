@@ -8,9 +8,10 @@ last, by score. That is repeated until no cell decides.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,15 +20,14 @@ from numpy.typing import NDArray
 
 from localparity._scale import range_scale, threshold_reach
 from localparity._types import BoolArray, FloatArray, Group, IntArray, ScoreRange
-from localparity.counts._atoms import Atoms, Cells, ordinals
+from localparity.counts._atoms import Atoms, Cells
 from localparity.counts._comparison import Comparison, check_sizes
-from localparity.counts._kernels import cell_ends, cell_of, find_rows, most_in_a_cell
+from localparity.counts._kernels import cell_ends, cell_of, find_rows, most_in_a_cell, ordinal
 from localparity.counts._rows import Key, KeyedRows, group_codes
 from localparity.counts._score_counts import Data, ScoreCounts, on_cells
 from localparity.counts._weights import LIMBS, carry, to_floats
 from localparity.metrics._gap_curve import SortedRows, each_gap_curve, gap_between, units_of
 from localparity.metrics._kernels import (
-    bound_steps,
     count_at,
     count_table,
     decide,
@@ -47,7 +47,6 @@ _SLACK = 1e-12
 _SAMPLED = 1024
 _SAMPLED_FIRST = 256
 _NUMBER_BITS = 30
-_SIGN = np.uint64(2**63)
 _SHORTEST = float(np.finfo(np.float64).tiny)
 _MANY_ROWS = 2**17
 """With fewer rows, starting threads takes longer than they save."""
@@ -65,7 +64,6 @@ _MOST_COUNTED = 2**14
 _MANY_OPENED = 2**13
 _LEAST_PARTS = 4
 _ROWS_BY_PART = 8
-_MOST_PARTS = 2**14
 _MOST_PLACES = 2**26
 _MOST_CUT = 2**20
 
@@ -88,6 +86,9 @@ class CellTable:
     entries : ndarray of shape (cells, keys, 1), or more
         The number of rows and, with weights, the limbs of their sum (and of the sum of their squares), as
         `localparity.counts._weights` has them.
+    gaps : ndarray of shape (labels, pairs, 2, cells)
+        Bounds of each pair's signed gap inside each cell, where a source knows closer ones than the entries
+        say: those at both ends of a cell lie between them. Empty where it does not.
 
     Examples
     --------
@@ -102,6 +103,7 @@ class CellTable:
     lowest: FloatArray
     highest: FloatArray
     entries: IntArray
+    gaps: FloatArray = field(default_factory=lambda: np.empty((0, 0, 2, 0)))
 
     @classmethod
     def empty(cls, keys: list[Key], cells: int, *, weighted: bool) -> CellTable:
@@ -152,9 +154,9 @@ class CellTable:
         return replace(table, numbers=np.full(scores.size, -1), lowest=scores, highest=scores)
 
     @property
-    def steps(self) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+    def steps(self) -> tuple[IntArray, FloatArray, FloatArray, IntArray, FloatArray]:
         """The table as compiled loops take it."""
-        return self.numbers, self.lowest, self.highest, self.entries
+        return self.numbers, self.lowest, self.highest, self.entries, self.gaps
 
     @property
     def rows(self) -> IntArray:
@@ -193,7 +195,7 @@ class CellTable:
         np.maximum(self.highest, other.highest, out=self.highest)
 
     def at(self, cells: IntArray | BoolArray) -> CellTable:
-        """Some of the cells.
+        """Some of the cells, without what is known of the gaps inside.
 
         Parameters
         ----------
@@ -313,22 +315,29 @@ class Search:
 
     @cached_property
     def group_rows(self) -> IntArray:
-        """How many rows each group has under each label (rows)."""
+        """How many rows each group, and everyone last, has under each label (rows)."""
         groups, group_of = self._groups
         rows = np.zeros((len(group_of), len(groups) + 1), dtype=np.int64)
-        for label, codes in enumerate(group_of):
-            np.add.at(rows[label], codes, self.sizes)  # those not compared are counted last
-        return rows[:, :-1]
+        for of_label, codes in zip(rows, group_of, strict=True):
+            np.add.at(of_label, codes, self.sizes)  # those not compared are counted last
+            of_label[-1] = of_label[:-1].sum()
+        return rows
 
     @cached_property
     def _pairs(self) -> IntArray:
         return self.comparison.pair_places(self._groups[0])
 
     @cached_property
+    def sides(self) -> BoolArray:
+        """Which keys the two sides of each pair are made of: an array of shape (labels, pairs, 2, keys)."""
+        groups, group_of = self._groups
+        members = [group_of == place for place in range(len(groups))] + [group_of >= 0]
+        return np.stack(members)[self._pairs].transpose(2, 0, 1, 3)
+
+    @cached_property
     def _terms(self) -> tuple[Any, ...]:
         """The search as compiled loops take it."""
         large = self.group_rows >= max(1, self.comparison.min_group_size)
-        large = np.column_stack([large, np.ones(len(large), dtype=bool)])
         scale = range_scale(self.score_range)
         low, high = (scale * end for end in self.score_range)
         bottom = threshold_reach(self.score_range[0], self.resolution, self.score_range)
@@ -340,7 +349,7 @@ class Search:
     def check_sizes(self) -> None:
         """Raise a ValueError where a group is too small."""
         for label, rows in zip(self.comparison.labels, self.group_rows, strict=True):
-            check_sizes(self.comparison, self._groups[0], rows.tolist(), label)
+            check_sizes(self.comparison, self._groups[0], rows[:-1].tolist(), label)
 
     def decide(self, table: CellTable) -> tuple[BoolArray, BoolArray]:
         """The cells that decide, and by label (rows) the pairs whose MCDP is asked for."""
@@ -377,25 +386,6 @@ class Search:
                 found = mcdp_of(knots, gap, self.epsilons, self.resolution, self.score_range)
                 worst = np.maximum(worst, found)
         return worst
-
-    def likely(self, table: CellTable, most_pairs: int) -> BoolArray:
-        """The cells that are likely to decide MCDP of all rows, given a table of some of them.
-
-        These are the cells in which the gap is as close to MCDP, at one of the epsilons, as chance may bring
-        it. With more than so many pairs, none.
-        """
-        likely = np.zeros(table.numbers.size, dtype=bool)
-        _, pairs, compared, *_ = self._terms
-        _, shares, bounds = bound_steps(table.steps, self._terms)
-        for label, chosen in enumerate(compared):
-            sizes = np.append(self.group_rows[label], self.group_rows[label].sum())
-            for place in np.flatnonzero(chosen) if chosen.sum() <= most_pairs else ():
-                one, other = pairs[place]
-                gap = np.abs(shares[label, one] - shares[label, other])
-                noise = np.sqrt(1.0 / sizes[one] + 1.0 / sizes[other])
-                near = (np.abs(gap - bounds[label, 1, place][:, None]) <= noise).any(axis=0)
-                likely |= near[1:] | near[:-1]
-        return likely
 
 
 def _weights_of(below: IntArray) -> NDArray[Any]:
@@ -437,8 +427,10 @@ class Grid(NamedTuple):
     place: IntArray = np.empty(0, dtype=np.int64)
 
     @classmethod
-    def over(cls, scores: NDArray[Any], cells: int) -> Grid:
-        """A grid of so many cells at most on a sample of the scores; by bits where that crowds them less.
+    def over(cls, sample: FloatArray, cells: int) -> Grid:
+        """A grid of so many cells at most, given some of the scores, distinct and ascending.
+
+        Cells are cut by bits where that crowds the scores less.
 
         Examples
         --------
@@ -447,21 +439,21 @@ class Grid(NamedTuple):
         >>> Grid.over(10.0 ** np.arange(-300.0, 0.0), cells=16).shift
         58
         """
-        sample = np.sort(scores[:: max(1, scores.size // _SAMPLED)]).astype(np.float64)
-        sample = sample[np.diff(sample, prepend=-np.inf) > 0.0]
-        ends = ordinals(sample[[0, -1]]).view(np.uint64) ^ _SIGN
-        shift = max(0, int(ends[1] - ends[0]).bit_length() - cells.bit_length() + 1)
-        by_bits = cls(0.0, 0.0, cells - 1, ends[0], shift)
-        low, high = sample[0] / 4.0, sample[-1] / 4.0
-        exponent = int(np.frexp(cells / 4.0 / (high - low))[1]) - 1 if high - low > _SHORTEST else 0
-        if not -900 < exponent < 900 or max(-low, high) * 2.0 ** (exponent + 2) > 2.0**50:
+        low, high = float(sample[0]), float(sample[-1])
+        first = ordinal(low)
+        shift = max(0, (ordinal(high) - first).bit_length() - cells.bit_length() + 1)
+        by_bits = cls(0.0, 0.0, cells - 1, np.uint64(first), shift)
+        quarter = high / 4.0 - low / 4.0  # a float, however long the range is
+        exponent = math.frexp(cells / 4.0 / quarter)[1] - 1 if quarter > _SHORTEST else 0
+        if not -900 < exponent < 900 or max(-low, high) * 2.0**exponent > 2.0**50:
             return by_bits
         scale = 2.0**exponent
-        even = by_bits._replace(scale=scale, first=float(np.floor(sample[0] * scale)), shift=-1)
+        even = by_bits._replace(scale=scale, first=float(math.floor(low * scale)), shift=-1)
         return by_bits if 2 * most_in_a_cell(sample, by_bits) < most_in_a_cell(sample, even) else even
 
     def cut(self, numbers: IntArray, parts: int) -> Grid:
         """The same grid, with the cells of some numbers cut into about so many parts, all others left out."""
+        numbers = self._among_all(numbers)
         bits = min(parts.bit_length() - 1, _NUMBER_BITS - self.last.bit_length())
         if self.shift >= 0:
             bits = min(bits, self.shift)
@@ -477,10 +469,6 @@ class Grid(NamedTuple):
             bits,
             place,
         )
-
-    def all_cut(self, numbers: IntArray) -> tuple[Grid, IntArray]:
-        """The grid on which every cell is cut as these are, and the numbers there of some parts."""
-        return self._replace(bits=0, place=np.empty(0, dtype=np.int64)), self._among_all(numbers)
 
     @property
     def cells(self) -> int:
@@ -560,12 +548,11 @@ class ArrayRows:
 
     def open(self, table: CellTable, opened: BoolArray) -> CellTable | None:
         """Cut cells of many rows, and sort the rows of others; None where they are too many for a table."""
-        numbers, inside = table.numbers[opened], int(table.entries[opened][:, :, 0].sum())
+        numbers, inside = table.numbers[opened], int(table.rows[opened].sum())
         self.rows = rows = find_in(self.rows, self.grid, numbers, inside, self._n_jobs)
         most = _MOST_PLACES // (len(rows.keys) * self._width)
-        self.grid, numbers = self.grid.all_cut(numbers)
         if inside > self._many and self.grid.last < _MOST_CUT:
-            parts = min(inside // _ROWS_BY_PART, _MOST_PARTS) // numbers.size
+            parts = min(inside // _ROWS_BY_PART, self.grid.cells) // numbers.size
             cut = self.grid.cut(numbers, max(_LEAST_PARTS, parts))
             if cut.bits:  # or else cells of single floats, but for the ends
                 # Cells are cut once, and again only where their rows are too many to sort.
@@ -614,7 +601,7 @@ def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs:
         worst = None
         if _in_cells(data, _FEW_ROWS):
             worst = _worst_in_cells(data, comparison, epsilons, n_jobs)
-        elif data.exchangeable:
+        if worst is None and data.exchangeable:
             worst = _worst_sorted(data, comparison, epsilons)
         if worst is not None:
             return worst
@@ -631,15 +618,18 @@ def _in_cells(predictions: Predictions, few: int) -> bool:
 def _worst_in_cells(
     people: Predictions, comparison: Comparison, epsilons: FloatArray, n_jobs: int
 ) -> FloatArray | None:
-    """The same by the search; None where so many rows decide that a table of them would not fit."""
+    """The same by the search; None where rows are few and tied, or too many decide to fit into a table."""
     rows, ends = KeyedRows.of(people), people.score_range
     n_keys, size = len(rows.keys), rows.scores.size
     most = min(_MOST_CELLS, _MOST_ENTRIES // (n_keys * (1 if rows.weights is None else 1 + LIMBS)))
     sample = rows.scores[:: max(1, size // _SAMPLED_FIRST)]
-    grid = Grid.over(sample, min(most, 2 + size // _ROWS_BY_CELL))
+    distinct = np.unique(sample).astype(np.float64)
+    # Where scores are tied, few cells do, and those of one score are known once their ends are.
+    tied = distinct.size < 0.9 * sample.size
+    if tied and size <= 8 * _FEW_ROWS:
+        return None
+    grid = Grid.over(distinct, min(most, _cells_by_root(size) if tied else 2 + size // _ROWS_BY_CELL))
     grid = grid._replace(last=cell_of(ends[1], *grid[:5]))
-    # Where scores are tied, cells of one score are known once their ends are.
-    tied = np.unique(sample).size < 0.9 * sample.size
     source = ArrayRows(rows, grid, ends, ends=tied, n_jobs=n_jobs)
     entries, seen = source.count()
     in_all = np.array([entries[:, key, 0].sum() for key in range(n_keys)])
@@ -677,7 +667,8 @@ def count_for(
     rows, ends = KeyedRows.of(predictions), predictions.score_range
     size = rows.scores.size
     if _in_cells(predictions, 8 * _FEW_ROWS):
-        grid = Grid.over(rows.scores, min(_MOST_COUNTED, 1 + int(_CELLS_BY_ROOT * size**0.5)))
+        sample = np.unique(rows.scores[:: max(1, size // _SAMPLED)]).astype(np.float64)
+        grid = Grid.over(sample, min(_MOST_COUNTED, _cells_by_root(size)))
         source = ArrayRows(rows, grid, ends, ends=True, squares=True, n_jobs=n_jobs)
         table = source.table()
         sizes = table.rows.sum(axis=0)
@@ -688,3 +679,8 @@ def count_for(
             if not opened.any():
                 return table.to_counts(ends, predictions.resolution)
     return ScoreCounts.from_predictions(predictions)
+
+
+def _cells_by_root(size: int) -> int:
+    """How many cells to count so many rows in, where the bounds of every cell are looked at."""
+    return 1 + int(_CELLS_BY_ROOT * size**0.5)

@@ -282,12 +282,17 @@ def highest_runs(knots: FloatArray, gap: FloatArray, reach: FloatArray) -> Float
 
 @compiled
 def _bound_gap(
-    first: FloatArray, second: FloatArray, known: BoolArray, slack: float, bounds: FloatArray
+    first: FloatArray,
+    second: FloatArray,
+    known: BoolArray,
+    inside: FloatArray,
+    slack: float,
+    bounds: FloatArray,
 ) -> None:
     """The least and the greatest absolute gap, in two rows, inside each cell and from its end on, in turns.
 
     A distribution begins with 0, and has the share up to the end of each cell. Of a cell that is known to
-    have one score, nothing lies inside.
+    have one score, nothing lies inside. `inside` has closer bounds of the signed gap there, or is empty.
     """
     for cell in range(known.size):
         gap = abs(first[cell + 1] - second[cell + 1])
@@ -297,68 +302,11 @@ def _bound_gap(
             bounds[0, after - 1], bounds[1, after - 1] = bounds[0, after], bounds[1, after]
             continue
         least, most = first[cell] - second[cell + 1], first[cell + 1] - second[cell]
+        if inside.size:
+            least, most = max(least, inside[0, cell]), min(most, inside[1, cell])
         bounds[0, after - 1] = max(0.0, max(least, -most) - slack)
         bounds[1, after - 1] = max(abs(least), abs(most)) + slack
     bounds[:, -1] = 0.0
-
-
-@compiled
-def bound_pairs(
-    begins: FloatArray,
-    known: BoolArray,
-    shares: FloatArray,
-    pairs: IntArray,
-    reach: FloatArray,
-    slack: float,
-    worst: bool,
-) -> FloatArray:
-    """The least and the greatest MCDP of each pair (rows) at each half-width (columns), given cells.
-
-    `begins` has where each cell begins and ends. `reach` has, for each bound, the half-widths that a run must
-    exceed: to carry a window whatever the rounding, and to carry one at all. With `worst`, a pair whose gap
-    is nowhere as large as another's MCDP at any half-width is bounded by its largest gap alone.
-    """
-    found = np.zeros((2, len(pairs), reach.shape[1]))
-    bounds = np.empty((2, begins.size))
-    order = np.argsort(reach[1])
-    largest = np.ones(len(pairs))
-    for pair in range(len(pairs) if worst and len(pairs) > 1 else 0):
-        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, slack, bounds)
-        largest[pair] = bounds[1].max()
-    reached = np.zeros(reach.shape[1])
-    for pair in np.argsort(-largest):
-        found[1, pair] = largest[pair]
-        if worst and largest[pair] < reached.min():
-            continue
-        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, slack, bounds)
-        highest = np.zeros(order.size)
-        for side in range(2):
-            raise_highest_runs(begins, bounds[side], reach[side][order], highest)
-            found[side, pair][order] = highest
-        reached = np.maximum(reached, found[0, pair])
-    return found
-
-
-@compiled
-def open_cells(
-    begins: FloatArray,
-    known: BoolArray,
-    shares: FloatArray,
-    pairs: IntArray,
-    least: FloatArray,
-    most: FloatArray,
-    reach: FloatArray,
-    slack: float,
-) -> BoolArray:
-    """The cells that decide MCDP of some pairs, known to be from `least` to `most` at each half-width."""
-    decides = np.zeros(known.size, np.bool_)
-    bounds = np.empty((2, begins.size))
-    for pair in range(len(pairs)):
-        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, slack, bounds)
-        found = deciding_steps(begins, bounds[0], bounds[1], least[pair], most[pair], reach)
-        for cell in range(known.size):
-            decides[cell] = decides[cell] or (found[2 * cell] and not known[cell])
-    return decides
 
 
 # Loops over a table of cells, each entry the number of rows of a key and the limbs of their weight.
@@ -370,9 +318,9 @@ _LIMB = 2.0**LIMB_BITS
 @compiled
 def _add_weight(weight: float, entry: IntArray) -> None:
     """Add a row's weight to an entry and, where there is room for it, the squared weight."""
-    add_units(weight, entry[1 : 1 + LIMBS])
+    add_units(weight, entry, 1)
     if entry.size > 1 + LIMBS:
-        add_units(weight * weight, entry[1 + LIMBS :])
+        add_units(weight * weight, entry, 1 + LIMBS)
 
 
 @compiled
@@ -385,16 +333,14 @@ def count_at(
     ends: FloatArray,
 ) -> None:
     """Add rows at their cell and key, and widen the ends of the cells, where there are any, to the scores."""
+    lowest, highest = ends[0], ends[1]
     for row in range(scores.size):
-        entries[np.uint32(cells[row]), keys[row], 0] += 1
+        cell, score = np.uint32(cells[row]), scores[row]
+        entries[cell, keys[row], 0] += 1
+        if lowest.size:
+            lowest[cell], highest[cell] = min(lowest[cell], score), max(highest[cell], score)
     for row in range(weights.size):
         _add_weight(weights[row], entries[np.uint32(cells[row]), keys[row]])
-    for row in range(scores.size if ends.size else 0):
-        cell, score = np.uint32(cells[row]), scores[row]
-        if score < ends[0, cell]:
-            ends[0, cell] = score
-        if score > ends[1, cell]:
-            ends[1, cell] = score
 
 
 @compiled
@@ -434,7 +380,7 @@ def score_steps(
         entry[0] += 1
         if weights.size:
             _add_weight(weights[order[row]], entry)
-    return np.full(found, -1, np.int64), distinct[:found], distinct[:found], entries
+    return np.full(found, -1, np.int64), distinct[:found], distinct[:found], entries, np.empty((0, 0, 2, 0))
 
 
 @compiled
@@ -446,45 +392,61 @@ def _block_steps(
     `seen` has the lowest and the highest score of each cell that has rows, or is empty.
     """
     cells, keys, width = entries.shape
-    sums = np.zeros((numbers.size, keys, width), np.int64)
-    for key in range(keys):
-        for place in range(width):
-            for step in range(numbers.size):
-                inside = entries[numbers[step] : numbers[step] + block, key, place]
-                for cell in range(inside.size):
-                    sums[step, key, place] += inside[cell]
+    sums = np.empty((numbers.size, keys, width), np.int64)
+    for step in range(numbers.size):
+        first, after = numbers[step], min(numbers[step] + block, cells)
+        for key in range(keys):
+            for place in range(width):
+                total = 0
+                for cell in range(first, after):
+                    total += entries[cell, key, place]
+                sums[step, key, place] = total
     lowest, highest = cell_ends(numbers, grid, ends[0], ends[1])
     if block > 1:
         highest = cell_ends(np.minimum(numbers + block, cells) - 1, grid, ends[0], ends[1])[1]
-    for step in range(numbers.size if block == 1 and seen.size else 0):
-        if seen[0, numbers[step]] <= seen[1, numbers[step]]:
+    for step in range(numbers.size):
+        if sums[step, :, 0].sum() == 0:
+            lowest[step] = highest[step]  # nothing lies inside
+        elif block == 1 and seen.size:
             lowest[step], highest[step] = seen[0, numbers[step]], seen[1, numbers[step]]
-    return numbers, lowest, highest, sums
+    return numbers, lowest, highest, sums, np.empty((0, 0, 2, 0))
+
+
+@compiled
+def _padded(gaps: FloatArray, other: FloatArray, steps: int) -> FloatArray:
+    """What is known of the gaps inside some steps; nothing, where only of other steps anything is."""
+    padded = np.empty((other.shape[0], other.shape[1], 2, steps if other.size else 0))
+    padded[:, :, 0], padded[:, :, 1] = -np.inf, np.inf
+    return gaps if gaps.size else padded
 
 
 @compiled
 def with_finer(steps: Any, opened: BoolArray, finer: Any) -> Any:
     """The steps, without numbers, of which those that are opened are replaced by finer ones of their rows."""
-    kept_ends, new_ends = steps[2], finer[2]
-    size = opened.size - opened.sum() + new_ends.size
-    numbers = np.full(size, -1, np.int64)
-    lowest, highest = np.empty(size, np.float64), np.empty(size, np.float64)
-    entries = np.empty((size, *steps[3].shape[1:]), np.int64)
-    found = 0
-    new = 0
+    _, old_lowest, old_highest, old_entries, old_gaps = steps
+    new_numbers, new_lowest, new_highest, new_entries, new_gaps = finer
+    # The place of each step among the old ones and then the new ones.
+    places = np.empty(opened.size - opened.sum() + new_highest.size, np.int64)
+    found = new = 0
     for step in range(opened.size):
         if not opened[step]:
-            lowest[found], highest[found], entries[found] = steps[1][step], kept_ends[step], steps[3][step]
+            places[found] = step
             found += 1
             continue
-        while new < new_ends.size and new_ends[new] <= kept_ends[step]:
-            numbers[found], lowest[found], highest[found] = finer[0][new], finer[1][new], new_ends[new]
-            entries[found] = finer[3][new]
+        while new < new_highest.size and new_highest[new] <= old_highest[step]:
+            places[found] = opened.size + new
             found += 1
             new += 1
-    if found != size:
+    if found != places.size:
         raise AssertionError("the finer steps are not those of the steps that are opened")
-    return numbers, lowest, highest, entries
+    gaps = _padded(old_gaps, new_gaps, opened.size), _padded(new_gaps, old_gaps, new_highest.size)
+    return (
+        np.concatenate((np.full(opened.size, -1, np.int64), new_numbers))[places],
+        np.concatenate((old_lowest, new_lowest))[places],
+        np.concatenate((old_highest, new_highest))[places],
+        np.concatenate((old_entries, new_entries))[places],
+        np.concatenate(gaps, 3)[:, :, :, places] if gaps[0].size else gaps[0],
+    )
 
 
 @compiled
@@ -530,24 +492,54 @@ def _begins_of(lowest: FloatArray, highest: FloatArray, frame: Any) -> FloatArra
 
 
 @compiled
-def bound_steps(steps: Any, terms: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """What steps say of MCDP by label: where they begin, the shares of the groups, and the bounds.
+def _bound_pairs(
+    begins: FloatArray, known: BoolArray, shares: FloatArray, gaps: FloatArray, terms: Any
+) -> FloatArray:
+    """The least and the greatest MCDP of each pair (rows) at each half-width (columns).
+
+    `begins` has where each cell begins and ends, and `gaps` what is known of each pair's gap inside. Where
+    the worst pair is asked for, one whose gap is nowhere as large as another's MCDP, at any half-width, is
+    bounded by its largest gap alone.
+    """
+    pairs, compared, reach, slack, worst = terms
+    found = np.zeros((2, len(pairs), reach.shape[1]))
+    bounds, largest = np.empty((2, begins.size)), np.ones(len(pairs))
+    order, chosen = np.argsort(reach[1]), np.flatnonzero(compared)
+    for pair in chosen[: chosen.size if worst and chosen.size > 1 else 0]:
+        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, gaps[pair], slack, bounds)
+        largest[pair] = bounds[1].max()
+    reached = np.zeros(reach.shape[1])
+    for pair in chosen[np.argsort(-largest[chosen])]:
+        found[1, pair] = largest[pair]
+        if worst and largest[pair] < reached.min():
+            continue
+        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, gaps[pair], slack, bounds)
+        highest = np.zeros(order.size)
+        for side in range(2):
+            raise_highest_runs(begins, bounds[side], reach[side][order], highest)
+            found[side, pair][order] = highest
+        reached = np.maximum(reached, found[0, pair])
+    return found
+
+
+@compiled
+def bound_steps(steps: Any, terms: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """What steps say of MCDP by label: where they begin, the shares of the groups, the gaps and the bounds.
 
     The bounds have the shape (labels, 2, pairs, half-widths), and are 0 of pairs that are not compared.
     """
-    _, lowest, highest, entries = steps
+    _, lowest, highest, entries, gaps = steps
     group_of, pairs, compared, reach, frame, slack, worst = terms
     begins, known = _begins_of(lowest, highest, frame), lowest == highest
     labels, groups = len(group_of), group_of.max() + 1
+    inside = gaps if gaps.size else np.empty((labels, len(pairs), 2, 0))
     shares = np.empty((labels, groups + 1, known.size + 1))
-    bounds = np.zeros((labels, 2, len(pairs), reach.shape[1]))
+    bounds = np.empty((labels, 2, len(pairs), reach.shape[1]))
     for label in range(labels):
         shares[label] = _shares_below(entries, group_of[label], groups)
-        chosen = np.flatnonzero(compared[label])
-        found = bound_pairs(begins, known, shares[label], pairs[chosen], reach, slack, worst)
-        for place in range(chosen.size):
-            bounds[label, :, chosen[place]] = found[:, place]
-    return begins, shares, bounds
+        of_label = pairs, compared[label], reach, slack, worst
+        bounds[label] = _bound_pairs(begins, known, shares[label], inside[label], of_label)
+    return begins, shares, inside, bounds
 
 
 @compiled
@@ -555,31 +547,28 @@ def decide(steps: Any, terms: Any) -> tuple[BoolArray, BoolArray]:
     """The steps that decide MCDP of every pair, or of the worst alone, and the pairs of each label (rows)
     whose MCDP is asked for.
     """
-    numbers, lowest, highest, _ = steps
+    numbers, lowest, highest, _, _ = steps
     _, pairs, compared, reach, _, slack, worst = terms
-    begins, shares, bounds = bound_steps(steps, terms)
+    begins, shares, gaps, bounds = bound_steps(steps, terms)
     known, floor = lowest == highest, np.zeros(reach.shape[1])
     for label in range(len(bounds) if worst else 0):
         for pair in range(len(pairs)):
             floor = np.maximum(floor, bounds[label, 0, pair])
     opened, matters = np.zeros(known.size, np.bool_), np.zeros(compared.shape, np.bool_)
+    sides = np.empty((2, begins.size))
     for label in range(len(bounds)):
         for pair in range(len(pairs)):
             least, most = np.maximum(bounds[label, 0, pair], floor), bounds[label, 1, pair]
-            if compared[label, pair] and (most >= floor).any():
-                matters[label, pair] = True
-                opened |= open_cells(
-                    begins,
-                    known,
-                    shares[label],
-                    pairs[pair : pair + 1],
-                    least.reshape(1, -1),
-                    most.reshape(1, -1),
-                    reach[1],
-                    slack,
-                )
-    # What was not opened before does not decide.
-    return opened & (numbers >= 0), matters
+            if not compared[label, pair] or (most < floor).all():
+                continue
+            matters[label, pair] = True
+            first, second = shares[label, pairs[pair, 0]], shares[label, pairs[pair, 1]]
+            _bound_gap(first, second, known, gaps[label, pair], slack, sides)
+            deciding = deciding_steps(begins, sides[0], sides[1], least, most, reach[1])
+            for cell in range(known.size):
+                # What was not opened before, and has no number since, does not decide.
+                opened[cell] |= deciding[2 * cell] and not known[cell] and numbers[cell] >= 0
+    return opened, matters
 
 
 @compiled

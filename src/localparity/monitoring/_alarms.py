@@ -40,11 +40,6 @@ def alarm_share(look: int, newer: int, length: int) -> float:
     A look is a batch that was appended. It changes the windows that hold the batch's period: one of each
     length where the period is the newest, and up to ``1 + newer`` where there are newer ones. The look's
     share is divided evenly among the lengths that there can be, and then among the windows of a length.
-
-    Examples
-    --------
-    >>> round(sum(alarm_share(look, 3, 2**i) * min(2**i, 4) for look in (1, 2) for i in range(look)), 4)
-    0.1386
     """
     lengths = min(look.bit_length(), _SCALES)
     return look_share(look) / (lengths * min(length, 1 + newer))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -27,15 +27,9 @@ from localparity.counts._score_counts import copies_in, warn_of_copies
 from localparity.metrics import Interval
 from localparity.monitoring._alarms import LONGEST, AlarmSearch, Outline
 from localparity.monitoring._periods import Period
-from localparity.monitoring._sketch import (
-    ScoreSketch,
-    describe_sketch,
-    join_parts,
-    restore_sketch,
-    split_parts,
-)
+from localparity.monitoring._sketch import ScoreSketch, join_parts, split_parts
 from localparity.monitoring._store import (
-    REMOVED,
+    EVERYONE,
     Every,
     FileColumns,
     MonitorState,
@@ -48,7 +42,6 @@ from localparity.monitoring._store import (
 from localparity.monitoring._watch import PeriodResult, Watch, WindowResult
 from localparity.predictions import Predictions
 
-T = TypeVar("T")
 Key = tuple[Group, int | None]
 """A group, and the label of its people; None where there are no labels."""
 
@@ -218,9 +211,12 @@ class Monitor:
         list of PeriodResult
             A period that lacks a group, or has too few people of one, says so.
         """
-        asked = watch or self.watched or Watch()
+        watch = watch or self.watched or Watch()
         last = None if last is None else as_count(last, "last")
-        return self._settled(lambda: _Series(self.store, asked).results(last))
+        for _ in range(_MOST_TRIES):
+            with suppress(RemovedMeanwhileError):  # by another process
+                return _Series(self.store, watch).results(last)
+        raise ValueError(f"{self.location} is damaged: a period that it lists is missing")
 
     def since_start(self, watch: Watch | None = None) -> WindowResult:
         """Compute MCDP(epsilon) among all people counted so far, with an interval that holds at every look.
@@ -240,17 +236,17 @@ class Monitor:
         WindowResult
             From the first period to the last; periods that were removed by `prune` are counted.
         """
-        asked = watch or self.watched or Watch()
-        whole = self._settled(lambda: _whole_of(self.store))
-        if whole is None:
+        watch = watch or self.watched or Watch()
+        state, stamps = self.store.periods()
+        if state is None or not stamps:
             raise ValueError(f"{self.location} has no periods")
-        everyone = Period(whole.end, whole.look, 0, whole.sketch, asked.comparison)
+        (everyone,) = _read_periods(self.store, [EVERYONE], watch.comparison)
         interval = None
         if not everyone.missing:
-            interval = everyone.interval_at_every_look(asked.epsilon, asked.confidence)
-        return WindowResult(
-            whole.start, whole.end, whole.periods, whole.sketch.size, interval, everyone.approximate
-        )
+            interval = everyone.interval_at_every_look(watch.epsilon, watch.confidence)
+        removed = state.removed or RemovedPeriods(min(stamps), "", 0)
+        periods, rows = removed.periods + len(stamps), everyone.sketch.size
+        return WindowResult(removed.first, max(stamps), periods, rows, interval, everyone.approximate)
 
     def watch(self, watch: Watch) -> None:
         """Keep with the monitor what is asked of it by default, for whoever opens it.
@@ -292,8 +288,8 @@ class Monitor:
         """Remove all but the newest periods.
 
         The ids of removed batches stay known, so that none is counted again, and batches for a removed period
-        are refused. The sketches are merged into one: `since_start` goes on to count everyone. Alarms rest on
-        up to 256 periods; with fewer, long windows are not looked at.
+        are refused. `since_start` goes on to count everyone. Alarms rest on up to 256 periods; with fewer,
+        long windows are not looked at.
 
         Parameters
         ----------
@@ -311,15 +307,10 @@ class Monitor:
         with self.store.writing():
             state, stamps = self.store.periods()
             assert state is not None
-            old = [name for name in stamps if name != REMOVED][:-keep]
+            old = list(stamps)[:-keep]
             if old:
-                sketch, look = ScoreSketch(score_range=self.score_range), 0
-                for period in _read_periods(self.store, list(stamps)[:-keep], Comparison()):
-                    sketch.absorb(period.sketch)
-                    look = max(look, period.look)
                 before = state.removed or RemovedPeriods(old[0], "", 0)
-                removed = RemovedPeriods(before.first, old[-1], before.periods + len(old))
-                self.store.remove(old, StoredPeriod(look, 0, sketch), removed)
+                self.store.remove(old, RemovedPeriods(before.first, old[-1], before.periods + len(old)))
         return len(old)
 
     def _append(
@@ -342,7 +333,8 @@ class Monitor:
             if self.store.find("id", batch_id) is not None:
                 return False
             self._check_new(batch_id, digest, period, allow_duplicate=allow_duplicate)
-            self.store.add(batch_id, digest, period, self._with_batch(batch, period))
+            look = self._state().look + 1
+            self.store.add(batch_id, digest, self._with_batch(batch, period, look), look)
         advice = "the intervals and alarms of a monitor need one row for each person"
         times = [np.unique(some, return_counts=True)[1] for some in scores.values()]
         warn_of_copies(copies_in(np.concatenate(times)), advice, stacklevel=3)
@@ -362,14 +354,17 @@ class Monitor:
                 f"batch {batch_id!r} is of {period}; the periods up to {removed.last} were removed"
             )
 
-    def _with_batch(self, batch: Predictions, period: str) -> StoredPeriod:
-        """The period of a batch with the batch."""
-        sketch = ScoreSketch(score_range=self.score_range)
-        with suppress(RemovedMeanwhileError):
-            (stored,) = self.store.read([period])
-            sketch = stored.sketch
-        sketch.add(batch)
-        return StoredPeriod(self._state().look + 1, self.store.newer(period), sketch)
+    def _with_batch(self, batch: Predictions, period: str, look: int) -> dict[str, StoredPeriod]:
+        """The period of a batch, and everyone, with the batch."""
+        counted = ScoreSketch(score_range=self.score_range)
+        counted.update(batch)
+        periods = {}
+        for name, newer in ((EVERYONE, 0), (period, self.store.newer(period))):
+            periods[name] = StoredPeriod(look, newer, counted)
+            with suppress(RemovedMeanwhileError):  # it is the first batch there
+                (stored,) = self.store.read([name])
+                periods[name] = StoredPeriod(look, newer, stored.sketch.merge(counted))
+        return periods
 
     def _state(self) -> MonitorState:
         """What the monitor keeps, or what the first batch will make it keep."""
@@ -389,13 +384,6 @@ class Monitor:
     def _check_same(self, name: str, value: object, known: object) -> None:
         if value != known:
             raise InputError(f"must be {known!r}, as in {self.location}, got {value!r}", name)
-
-    def _settled(self, look: Callable[[], T]) -> T:
-        """What a look at the periods finds; again where another process removed some meanwhile."""
-        for _ in range(_MOST_TRIES):
-            with suppress(RemovedMeanwhileError):
-                return look()
-        raise ValueError(f"{self.location} is damaged: a period that it lists is missing")
 
 
 def _sorted_scores(rows: Predictions) -> dict[Key, FloatArray]:
@@ -472,14 +460,13 @@ class _Series:
 
     def __init__(self, store: SqlStore, watch: Watch) -> None:
         self._store, self._watch = store, watch
-        _, stamps = store.periods()
-        stamps.pop(REMOVED, None)
-        self._names, self._stamps = list(stamps), stamps
-        self._sums = list(accumulate(map(mark_of, stamps, stamps.values()), initial=0))
+        _, self._stamps = store.periods()
+        self._names = list(self._stamps)
+        self._sums = list(accumulate(map(mark_of, self._names, self._stamps.values()), initial=0))
         self._span = 1 if watch.max_mcdp is None else LONGEST
-        # Those of another version are not used.
-        asked = json.dumps([__version__, asdict(watch)])
-        self._kind = f"series-{sha256_of(asked.encode())[:16]}"
+        # What another version remembers is not used.
+        question = json.dumps([__version__, asdict(watch)])
+        self._kind = f"series-{sha256_of(question.encode())[:16]}"
         self._memos: dict[str, _Memo] = {}
 
     def results(self, last: int | None) -> list[PeriodResult]:
@@ -492,11 +479,9 @@ class _Series:
             memo = _Memo.from_bytes(payload, f"what is remembered of {name}")
             if memo.stamp == self._stamps.get(name):
                 self._memos[name] = memo
-        unsettled = [index for index in range(start, len(self._names)) if not self._is_settled(index)]
-        learned: dict[str, bytes] = {}
-        for begin, end in _stretches(unsettled):
-            learned |= {name: memo.to_bytes() for name, memo in self._measure(begin, end)}
-        if learned:
+        changed = [index for index in range(start, len(self._names)) if not self._is_settled(index)]
+        if changed:
+            learned = {name: memo.to_bytes() for name, memo in self._measure(changed)}
             self._store.remember(self._kind, learned)
         results = [self._memos[name].result for name in self._names[start:]]
         return [result for result in results if result is not None]
@@ -509,19 +494,22 @@ class _Series:
         """The sum of the marks of the periods that the result of one rests on."""
         return f"{(self._sums[index + 1] - self._sums[max(0, index + 1 - self._span)]) % 2**256:x}"
 
-    def _measure(self, begin: int, end: int) -> Iterator[tuple[str, _Memo]]:
-        """Measure consecutive periods; their alarms need the outlines of those before them."""
-        watch = self._watch
-        names = self._names[max(0, begin - self._span + 1) : end]
+    def _measure(self, changed: Sequence[int]) -> Iterator[tuple[str, _Memo]]:
+        """Measure some periods; their alarms need the outlines of those before them."""
+        watch, wanted = self._watch, {self._names[index] for index in changed}
+        first = max(0, changed[0] - self._span + 1)
+        names = self._names[first : changed[-1] + 1]
         search = None
         if watch.max_mcdp is not None:
             search = AlarmSearch(watch, lambda some: _read_periods(self._store, some, watch.comparison))
-        unread = [name for name in names if name not in self._memos or self._is_bare(name, begin)]
-        read = _read_periods(self._store, unread, watch.comparison)
-        unread_names = set(unread)
-        for index, name in enumerate(names, start=end - len(names)):
-            period = next(read) if name in unread_names else None
-            memo = self._memos.get(name)
+        unread = {
+            name: None
+            for name in names
+            if name not in self._memos or (name in wanted and self._memos[name].result is None)
+        }
+        read = _read_periods(self._store, list(unread), watch.comparison)
+        for index, name in enumerate(names, start=first):
+            period, memo = next(read) if name in unread else None, self._memos.get(name)
             if memo is None:
                 assert period is not None
                 memo = _Memo(self._stamps[name], None if search is None else Outline.of(period))
@@ -529,17 +517,13 @@ class _Series:
             if search is not None:
                 assert memo.outline is not None
                 search.add(name, memo.outline, period)
-                alarm = search.alarm() if index >= begin else None
-            if index >= begin:
+                alarm = search.alarm() if name in wanted else None
+            if name in wanted:
                 result = _answer(period, watch) if memo.result is None else memo.result
                 memo = memo._replace(basis=self._basis(index), result=replace(result, alarm=alarm))
             if self._memos.get(name) is not memo:
                 self._memos[name] = memo
                 yield name, memo
-
-    def _is_bare(self, name: str, begin: int) -> bool:
-        """Whether a period to be measured is known by its outline alone."""
-        return self._memos[name].result is None and name >= self._names[begin]
 
 
 def _answer(period: Period | None, watch: Watch) -> PeriodResult:
@@ -556,73 +540,3 @@ def _answer(period: Period | None, watch: Watch) -> PeriodResult:
         window=period.window(watch.epsilon).sentence,
         approximate=period.approximate,
     )
-
-
-def _stretches(indexes: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The begin and the end of each run of consecutive numbers.
-
-    Examples
-    --------
-    >>> list(_stretches([0, 1, 2, 7]))
-    [(0, 3), (7, 8)]
-    """
-    begin = None
-    for number, index in enumerate(indexes):
-        begin = index if begin is None else begin
-        if number + 1 == len(indexes) or indexes[number + 1] != index + 1:
-            yield begin, index + 1
-            begin = None
-
-
-# All people that a monitor has counted, as one period. The sketches of all periods but the newest are
-# remembered as one, so that each is read once.
-
-
-_EVERYONE = "since-start"
-
-
-class _Whole(NamedTuple):
-    """The first and the last period, the number of periods, the last look, and the sketch of all people."""
-
-    start: str
-    end: str
-    periods: int
-    look: int
-    sketch: ScoreSketch
-
-
-def _whole_of(store: SqlStore) -> _Whole | None:
-    """Everyone counted in a store, in the periods that were removed too; None where nobody was."""
-    state, stamps = store.periods()
-    names = list(stamps)
-    if state is None or not names:
-        return None
-    sums = list(accumulate(map(mark_of, stamps, stamps.values()), initial=0))
-    done, look, sketch = _recall_everyone(store, sums) or (0, 0, None)
-    for number, period in enumerate(_read_periods(store, names[done:], Comparison()), start=done + 1):
-        look = max(look, period.look)
-        if sketch is None:
-            sketch = period.sketch
-        else:
-            sketch.absorb(period.sketch)
-        if number == len(names) - 1:
-            header, parts = describe_sketch(sketch)
-            about = {"periods": number, "look": look, "sum": f"{sums[number]:x}"}
-            store.remember(_EVERYONE, {"": join_parts({**about, **header}, parts)})
-    assert sketch is not None
-    removed = state.removed or RemovedPeriods(names[0], "", 0)
-    periods = removed.periods + sum(name != REMOVED for name in names)
-    return _Whole(removed.first, names[-1] or removed.last, periods, look, sketch)
-
-
-def _recall_everyone(store: SqlStore, sums: Sequence[int]) -> tuple[int, int, ScoreSketch] | None:
-    """The periods that are remembered as one and have not changed: how many, their last look and sketch."""
-    payload = store.recall(_EVERYONE).get("")
-    if payload is None:
-        return None
-    header, parts = split_parts(payload, _EVERYONE)
-    with reading(_EVERYONE):
-        periods, look = int(header["periods"]), int(header["look"])
-    if periods >= len(sums) or header["sum"] != f"{sums[periods]:x}":
-        return None
-    return periods, look, restore_sketch(header, parts, _EVERYONE)

@@ -61,7 +61,10 @@ class Period:
     @property
     def groups(self) -> dict[str, int]:
         """The number of people of each group."""
-        return {group_text(group): rows for group, rows in self.sketch.group_sizes().items()}
+        sizes: dict[str, int] = {}
+        for (group, _), atoms in self._counts.atoms.items():
+            sizes[group_text(group)] = sizes.get(group_text(group), 0) + atoms.size
+        return sizes
 
     @cached_property
     def curves(self) -> list[GapCurve]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from localparity._io._files import check_format, parse_json, reading
 from localparity._scale import clip_to_range
-from localparity._types import ArrayLike, FloatArray, Group, Groups, ScoreRange
+from localparity._types import FloatArray, Group, ScoreRange
 from localparity._validation import (
     InputError,
     as_count,
@@ -31,7 +31,6 @@ from localparity.predictions import Predictions
 
 # The bytes of a KLL sketch of doubles are checked before DataSketches reads them: it may crash on others.
 
-
 _FIRST = struct.Struct("<BBBBHBB")
 _SECOND = struct.Struct("<QHBB")
 _FAMILY, _LEAST_LEVEL = 15, 8
@@ -45,11 +44,12 @@ def check_kll(part: bytes, k: int, score_range: tuple[float, float]) -> None:
     A score at level i stands for ``2**i`` rows. The bytes hold the number of rows, where each level begins,
     the lowest and the highest score, and the scores.
     """
-    _check_length(part, _FIRST.size + 8)
-    ints, version, family, flags, found_k, least, _ = _FIRST.unpack_from(part)
+    if len(part) < _FIRST.size + 8:
+        raise ValueError(f"a group's sketch must have at least {_FIRST.size + 8} bytes, got {len(part)}")
+    ints, version, family, flags, size, least, _ = _FIRST.unpack_from(part)
     kind, flags = (ints, version), flags & ~_SORTED
     is_one, is_more = (kind, flags) == (_ONE_ROW, _SINGLE), (kind, flags) == (_MORE_ROWS, 0)
-    if (family, found_k, least) != (_FAMILY, k, _LEAST_LEVEL) or not (is_one or is_more):
+    if (family, size, least) != (_FAMILY, k, _LEAST_LEVEL) or not (is_one or is_more):
         raise ValueError(f"a group's sketch must be a KLL sketch of doubles with k = {k}")
     scores = _levels_of(part, k)[1] if is_more else np.frombuffer(part[_FIRST.size :], "<f8")
     low, high = score_range
@@ -72,7 +72,8 @@ def kept_scores(part: bytes, k: int) -> tuple[FloatArray, NDArray[np.int64]]:
 def _levels_of(part: bytes, k: int) -> tuple[NDArray[np.int64], FloatArray]:
     """The number of scores at each level, and the lowest, the highest and the kept scores."""
     start = _FIRST.size + _SECOND.size
-    _check_length(part, start)
+    if len(part) < start:
+        raise ValueError(f"a group's sketch must have at least {start} bytes, got {len(part)}")
     rows, least_k, n_levels, _ = _SECOND.unpack_from(part, _FIRST.size)
     levels = np.frombuffer(part, "<u4", n_levels, start).astype(np.int64)
     scores = np.frombuffer(part, "<f8", offset=start + 4 * n_levels)
@@ -83,13 +84,7 @@ def _levels_of(part: bytes, k: int) -> tuple[NDArray[np.int64], FloatArray]:
     return sizes, scores
 
 
-def _check_length(part: bytes, least: int) -> None:
-    if len(part) < least:
-        raise ValueError(f"a group's sketch must have at least {least} bytes, got {len(part)}")
-
-
 # A header in JSON and parts, joined into bytes; sealed, they begin with a mark, a format and a checksum.
-
 
 _SIZE = struct.Struct("<I")
 _HEAD = struct.Struct("<8sH32s")
@@ -138,10 +133,7 @@ def _checksum(body: bytes) -> bytes:
     return hashlib.sha256(_HEAD.pack(_MARK, _VERSION, b"") + body).digest()
 
 
-_PLAIN = (str, int, float, bool)
-
-# DataSketches states the error of one rank at 99%.
-_STATED = NormalDist().inv_cdf(0.995)
+_STATED = NormalDist().inv_cdf(0.995)  # DataSketches states the error of one rank at 99%
 _CHECKPOINTS = 10_000
 
 Key = tuple[Group, int | None]
@@ -168,7 +160,8 @@ class ScoreSketch:
     >>> sketch = lp.monitoring.ScoreSketch()
     >>> for _ in range(5):
     ...     sex = rng.choice(["f", "m"], 10_000)
-    ...     sketch.update(None, rng.beta(2, 3 + (sex == "f")), sensitive_features=sex)
+    ...     scores = rng.beta(2, 3 + (sex == "f"))
+    ...     sketch.update(lp.Predictions.from_arrays(None, scores, sensitive_features=sex))
     >>> bounds = lp.mcdp_bounds(sketch.counts(), epsilon=0.05)
     >>> bounds.high - bounds.low < 0.02
     True
@@ -194,63 +187,28 @@ class ScoreSketch:
         """Whether rows are counted by label."""
         return any(label is not None for _, label in self._sketches)
 
-    def group_sizes(self) -> dict[Group, int]:
-        """Return the number of rows of each group.
-
-        Returns
-        -------
-        dict
-        """
-        sizes: dict[Group, int] = {}
-        for (group, _), sketch in self._sketches.items():
-            sizes[group] = sizes.get(group, 0) + int(sketch.n)
-        return sizes
-
-    def update(self, y_true: ArrayLike | None, y_score: ArrayLike, *, sensitive_features: Groups) -> None:
+    def update(self, batch: Predictions) -> None:
         """Count a batch.
 
         Parameters
         ----------
-        y_true : array-like or None
-            Labels 0 and 1, where a criterion needs them.
-        y_score : array-like
-            Scores inside `score_range`.
-        sensitive_features : array-like, data frame or mapping of columns
-            The group of each row; a batch may have one group only.
+        batch : Predictions
+            The rows, without weights or clusters; they may be of one group only.
         """
-        self.add(
-            Predictions.from_arrays(
-                y_true,
-                y_score,
-                sensitive_features=sensitive_features,
-                score_range=self.score_range,
-                min_groups=1,
-            )
-        )
-
-    def add(self, predictions: Predictions) -> None:
-        """Count a batch that is checked already.
-
-        Parameters
-        ----------
-        predictions : Predictions
-            The rows, without weights or clusters.
-        """
-        for name, given in (("weights", predictions.weights), ("clusters", predictions.clusters)):
-            if given is not None:
+        for name, values in (("weights", batch.weights), ("clusters", batch.clusters)):
+            if values is not None:
                 raise ValueError(f"a sketch counts independent rows of weight 1, got predictions with {name}")
-        if predictions.score_range != self.score_range:
-            raise InputError(f"must be {self.score_range}, got {predictions.score_range}", "score_range")
-        self._check_labels(predictions.labels is not None)
-        labels = (None,) if predictions.labels is None else (0, 1)
-        scores = clip_to_range(predictions.scores, self.score_range)
-        for code, group in enumerate(predictions.groups):
-            among = predictions.codes == code
-            for label in labels:
-                chosen = among if label is None else among & (predictions.labels == label)
+        if batch.score_range != self.score_range:
+            raise InputError(f"must be {self.score_range}, got {batch.score_range}", "score_range")
+        self._check_labels(batch.labels is not None)
+        scores = clip_to_range(batch.scores, self.score_range)
+        for code, group in enumerate(batch.groups):
+            among = batch.codes == code
+            for label in (None,) if batch.labels is None else (0, 1):
+                chosen = among if label is None else among & (batch.labels == label)
                 if chosen.any():
                     self._sketch_of((group, label)).update(scores[chosen].astype(np.float64))
-        self.resolution = max(self.resolution, predictions.resolution)
+        self.resolution = max(self.resolution, batch.resolution)
 
     def merge(self, other: ScoreSketch) -> ScoreSketch:
         """Return a sketch of the rows of both sketches.
@@ -264,27 +222,17 @@ class ScoreSketch:
         -------
         ScoreSketch
         """
-        merged = ScoreSketch.from_bytes(self.to_bytes())
-        merged.absorb(other)
-        return merged
-
-    def absorb(self, other: ScoreSketch) -> None:
-        """Count the rows of another sketch, too.
-
-        Parameters
-        ----------
-        other : ScoreSketch
-            A sketch with the same `score_range` and `k`.
-        """
         for name in ("score_range", "k"):
             ours, theirs = getattr(self, name), getattr(other, name)
             if ours != theirs:
                 raise ValueError(f"{name} of the other sketch must be {ours}, got {theirs}")
         if other._sketches:
             self._check_labels(other.labelled)
+        merged = ScoreSketch.from_bytes(self.to_bytes())
         for key, sketch in other._sketches.items():
-            self._sketch_of(key).merge(sketch)
-        self.resolution = max(self.resolution, other.resolution)
+            merged._sketch_of(key).merge(sketch)
+        merged.resolution = max(self.resolution, other.resolution)
+        return merged
 
     def counts(self, confidence: float = 0.99) -> ScoreCounts:
         """Return counts of all rows, with a rank error that holds for all groups together.
@@ -297,26 +245,12 @@ class ScoreSketch:
         Returns
         -------
         ScoreCounts
-            `mcdp_bounds` of them contains the MCDP of the rows with this probability.
+            `mcdp_bounds` of them contains the MCDP of the rows with this probability; `rank_error` is the
+            most that any group's cumulative distribution is off, 0 while all scores are kept.
         """
-        error = self.rank_error(confidence)
+        error = rank_error_but_for(self, 1.0 - as_probability(confidence))
         atoms = {key: _atoms_of(sketch) for key, sketch in self._sketches.items()}
         return ScoreCounts(atoms, self.score_range, self.resolution, error)
-
-    def rank_error(self, confidence: float = 0.99) -> float:
-        """Return the most that any group's cumulative distribution is off, anywhere.
-
-        Parameters
-        ----------
-        confidence : float
-            The probability that this holds for all groups together.
-
-        Returns
-        -------
-        float
-            0 while all scores are kept.
-        """
-        return rank_error_but_for(self, 1.0 - as_probability(confidence))
 
     def to_bytes(self) -> bytes:
         """Return the sketch as bytes that any process and machine can read."""
@@ -351,7 +285,7 @@ class ScoreSketch:
 
     def _check_labels(self, labelled: bool) -> None:
         if self._sketches and labelled != self.labelled:
-            ours, theirs = ("with" if each else "without" for each in (self.labelled, labelled))
+            ours, theirs = ("with" if has_labels else "without" for has_labels in (self.labelled, labelled))
             raise ValueError(f"the sketch has rows {ours} labels, got rows {theirs}")
 
     def __repr__(self) -> str:
@@ -385,8 +319,8 @@ def rank_error_but_for(sketch: ScoreSketch, error: float) -> float:
     """The most that any group's sketched distribution is off, anywhere, but for a probability of `error`."""
     if not sketch._sketches:
         raise ValueError("the sketch has no rows")
-    each = error / len(sketch._sketches)
-    return max(_rank_error(kept, each) for kept in sketch._sketches.values())
+    share = error / len(sketch._sketches)
+    return max(_rank_error(kll, share) for kll in sketch._sketches.values())
 
 
 def _rank_error(sketch: Any, error: float) -> float:
@@ -423,7 +357,7 @@ def plain_group(group: Group) -> Any:
     """A group as JSON; the parts of an intersection are a list."""
     parts = group if isinstance(group, tuple) else (group,)
     for part in parts:
-        if not isinstance(part, _PLAIN):
+        if not isinstance(part, str | int | float | bool):
             raise ValueError(f"a group must be a text, a number or a boolean to be written, got {group!r}")
     return list(parts) if isinstance(group, tuple) else group
 

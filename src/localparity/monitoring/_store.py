@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit, urlunsplit
 
-from localparity._io._files import check_format, create_private, parse_json, reading, sha256_of
+from localparity._io._files import check_format, locked_folder, parse_json, reading, replacing, sha256_of
 from localparity._types import ScoreRange
 from localparity._validation import InputError, as_choice, as_count, as_score_range, require
 from localparity.monitoring._sketch import (
@@ -34,8 +34,8 @@ from localparity.monitoring._sketch import (
 from localparity.monitoring._watch import Watch
 
 Every = Literal["day", "hour"]
-REMOVED = ""
-"""The name of the period that everyone of the removed periods is in; it comes before all others."""
+EVERYONE = ""
+"""The name under which everyone is counted, those of removed periods too."""
 
 
 class StoredPeriod(NamedTuple):
@@ -127,9 +127,9 @@ class RemovedMeanwhileError(LookupError):
     """Raised where another process has removed a period that is about to be read."""
 
 
-# The two databases: how each is connected to, locked and asked. `lookups` are the indexes to look for batches
-# in, which must agree. `holds_one` says that one monitor is in it, which comes with the tables. A transaction
-# is None where nothing was written yet; with a monitor to lock, it makes the tables, and others wait.
+# The two databases: how each is connected to, locked and asked. Batches are looked for in all `indexes`, and
+# what these say must agree. A transaction is None where nothing was written yet; with a monitor to lock, it
+# makes the tables, and others wait.
 
 
 Execute = Callable[..., list[Any]]
@@ -138,7 +138,7 @@ _SECONDS = 600.0
 """How long a writer waits for others."""
 _LONGEST = 2**29
 """The most bytes of a value in a SQLite file."""
-_FORMAT = 5
+_FORMAT = 6
 _AT_ONCE = 64
 _OLD = "of a monitor of an earlier localparity"
 _TABLES = (
@@ -159,11 +159,7 @@ _SCHEMA = {(re.findall(r"(?:TABLE|INDEX) (\w+)", statement)[0], statement) for s
 class SqliteFile:
     """The file of a folder, which the first batch makes, with the folder."""
 
-    holds_one = True
-    lookups: ClassVar[Mapping[str, Sequence[str]]] = {
-        "id": ("INDEXED BY localparity_ids", "INDEXED BY localparity_ids_again"),
-        "digest": ("INDEXED BY localparity_digests", "INDEXED BY localparity_digests_again"),
-    }
+    indexes = ("INDEXED BY localparity_{}s", "INDEXED BY localparity_{}s_again")
 
     def __init__(self, folder: Path) -> None:
         self.name = str(folder)
@@ -177,8 +173,7 @@ class SqliteFile:
             if lock is None:
                 yield None
                 return
-            self._folder.mkdir(parents=True, exist_ok=True)
-            create_private(self._path)
+            self._create()
         try:
             with closing(self._connect()) as connection:
 
@@ -194,9 +189,21 @@ class SqliteFile:
                 execute("COMMIT")
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 255
+            if code == sqlite3.SQLITE_BUSY:
+                why = f"others have written to it for {_SECONDS:g} s; try again"
+                raise OSError(f"{self._path} is locked: {why}") from error
             if code in _REFUSALS:
                 raise OSError(f"{self._path} cannot be used: {error}") from error
             raise InputError(f"is damaged: {error}", str(self._path)) from error
+
+    def _create(self) -> None:
+        """Create a database without tables that says what it is: an empty file is a damaged one."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with locked_folder(self._folder):
+            if not self._path.exists():
+                with replacing(self._path) as temporary, closing(sqlite3.connect(temporary)) as connection:
+                    connection.execute("PRAGMA journal_mode = MEMORY")
+                    connection.execute(f"PRAGMA user_version = {_FORMAT}")
 
     def _connect(self) -> sqlite3.Connection:
         address = f"{self._path.absolute().as_uri()}?mode=rw"
@@ -207,10 +214,13 @@ class SqliteFile:
         return connection
 
     def _is_made(self, execute: Execute) -> bool:
-        """Whether the file has the tables, and nothing else; it may be empty."""
+        """Whether the file has the tables, and nothing else; it has none before the first batch."""
         schema = set(execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
-        if schema != _SCHEMA and (schema or self._path.stat().st_size):
-            raise sqlite3.DatabaseError("its tables are not those of a monitor")
+        if schema != _SCHEMA and (schema or execute("PRAGMA user_version") != [(_FORMAT,)]):
+            is_empty = not self._path.stat().st_size
+            raise sqlite3.DatabaseError(
+                "it is empty" if is_empty else "its tables are not those of a monitor"
+            )
         return bool(schema)
 
     def _check_format(self) -> None:
@@ -220,7 +230,6 @@ class SqliteFile:
 
 
 _REFUSALS = {
-    sqlite3.SQLITE_BUSY,
     sqlite3.SQLITE_LOCKED,
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_IOERR,
@@ -234,8 +243,7 @@ _REFUSALS = {
 class PostgresServer:
     """A PostgreSQL server, which keeps many monitors."""
 
-    holds_one = False
-    lookups: ClassVar[Mapping[str, Sequence[str]]] = {"id": ("",), "digest": ("",)}
+    indexes = ("",)
     _LOCK = "SELECT pg_advisory_xact_lock(hashtext('localparity'), hashtext(?))"
 
     def __init__(self, url: SplitResult) -> None:
@@ -288,13 +296,7 @@ class PostgresServer:
 
 
 def is_database(location: str) -> bool:
-    """Whether a location is the URL of a database rather than a folder.
-
-    Examples
-    --------
-    >>> is_database("postgresql://host/scores#credit"), is_database("kept")
-    (True, False)
-    """
+    """Whether a location is the URL of a database rather than a folder."""
     return re.match(r"postgres(ql)?://", location) is not None
 
 
@@ -349,27 +351,14 @@ class SqlStore:
 
     def _state_in(self, rows: Sequence[Any]) -> MonitorState | None:
         if not rows:
-            self._check_new()
+            if self._select("SELECT 1 FROM localparity_batches WHERE monitor = ? LIMIT 1"):
+                raise InputError("is damaged: its state is missing", self.name)
             return None
         ((stamp, payload),) = rows
         return MonitorState.from_bytes(self._checked("state", "", stamp, payload), self.name)
 
-    def _check_new(self) -> None:
-        """Check that a state that is not there was never written: in a file, it comes with the tables."""
-        query = "SELECT 1 FROM localparity_batches WHERE monitor = ? LIMIT 1"
-        if self._execute is not None:
-            is_lost = bool(self._execute(query, self._monitor))
-        else:
-            with self._database.transaction() as execute:
-                is_lost = execute is not None and self._database.holds_one
-        if is_lost:
-            raise InputError("is damaged: its state is missing", self.name)
-
     def periods(self) -> tuple[MonitorState | None, dict[str, str]]:
-        """The state, and the stamp of each period, in order; other content has another stamp.
-
-        The first is `REMOVED`, if periods were removed.
-        """
+        """The state, and the stamp of each period, in order; other content has another stamp."""
         rows = self._select(
             "SELECT kind, name, stamp, CASE WHEN kind = 'state' THEN payload END FROM localparity_rows "
             "WHERE monitor = ? AND kind IN ('state', 'period')"
@@ -378,6 +367,7 @@ class SqlStore:
         stamps = dict(sorted((name, stamp) for kind, name, stamp, _ in rows if kind == "period"))
         if state is not None and sum(map(mark_of, stamps, stamps.values())) % 2**256 != state.total:
             raise InputError("is damaged: a period is missing, or is not the one that was kept", self.name)
+        stamps.pop(EVERYONE, None)
         return state, stamps
 
     def read(self, periods: Sequence[str]) -> Iterator[StoredPeriod]:
@@ -421,27 +411,25 @@ class SqlStore:
         """The id of the batch with an id or with a digest; those of removed periods are known, too."""
         answers: set[str | None] = {
             self._select(
-                f"SELECT min(id) FROM localparity_batches {index} WHERE monitor = ? AND {column} = ?", value
+                f"SELECT min(id) FROM localparity_batches {index.format(column)} "
+                f"WHERE monitor = ? AND {column} = ?",
+                value,
             )[0][0]
-            for index in self._database.lookups[column]
+            for index in self._database.indexes
         }
         if len(answers) > 1:
             raise InputError("is damaged: its indexes of the batches do not agree", self.name)
         return answers.pop()
 
-    def add(self, batch_id: str, digest: str, period: str, stored: StoredPeriod) -> None:
-        """Replace the period of a batch by what it is with the batch."""
-        self._run(
-            "INSERT INTO localparity_batches (monitor, id, digest) VALUES (?, ?, ?)",
-            self._monitor,
-            batch_id,
-            digest,
-        )
-        self._replace({period: stored}, look=stored.look)
+    def add(self, batch_id: str, digest: str, periods: Mapping[str, StoredPeriod], look: int) -> None:
+        """Replace the period of a batch, and everyone, by what they are with the batch."""
+        query = "INSERT INTO localparity_batches (monitor, id, digest) VALUES (?, ?, ?)"
+        self._select(query, batch_id, digest)
+        self._replace(periods, look=look)
 
-    def remove(self, names: Sequence[str], everyone: StoredPeriod, removed: RemovedPeriods) -> None:
-        """Remove some periods and what is remembered of them; `everyone` takes their place."""
-        self._replace({REMOVED: everyone, **dict.fromkeys(names)}, removed=removed)
+    def remove(self, names: Sequence[str], removed: RemovedPeriods) -> None:
+        """Remove some periods and what is remembered of them."""
+        self._replace(dict.fromkeys(names), removed=removed)
         query = "DELETE FROM localparity_rows WHERE monitor = ? AND name > '' AND name <= ?"
         self._select(query, names[-1])
 
@@ -487,7 +475,7 @@ class SqlStore:
         return bytes(payload)
 
     def _title(self, period: str) -> str:
-        return f"period {period} in {self.name}" if period else f"the removed periods in {self.name}"
+        return f"period {period} in {self.name}" if period else f"everyone in {self.name}"
 
     def _select(self, query: str, *values: Any) -> list[Any]:
         """The rows of a query that asks for this monitor first."""

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,42 +30,23 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
     from torchmetrics import Metric
+    from torchmetrics.utilities.distributed import gather_all_tensors
 else:
     torch = require("torch", extra="train")
     Metric = require("torchmetrics", extra="train").Metric
+    gather_all_tensors = require("torchmetrics.utilities.distributed", extra="train").gather_all_tensors
 
 _DTYPES = (torch.float64, torch.float32, torch.float16)
 """The dtypes of scores, from the finest to the coarsest."""
 _GATHERED_DTYPES = (*_DTYPES, torch.int32, torch.int64)
 
 
-def gather_all(values: torch.Tensor, group: Any = None, *, timeout: int) -> list[torch.Tensor]:
-    """Gather the vectors of all processes within so many seconds.
-
-    They may differ in length, and an empty one may be of another dtype than the others.
-    """
+def gather_all(values: torch.Tensor, group: Any = None) -> list[torch.Tensor]:
+    """Gather the vectors of all processes; an empty one may be of another dtype than the others."""
     head = torch.tensor([values.numel(), _GATHERED_DTYPES.index(values.dtype)], device=values.device)
-    heads = [part.tolist() for part in _all_gather(head, group, timeout)]
+    heads = [part.tolist() for part in gather_all_tensors(head, group)]
     dtype = next((_GATHERED_DTYPES[code] for size, code in heads if size), values.dtype)
-    padded = torch.zeros(max(size for size, _ in heads), dtype=dtype, device=values.device)
-    padded[: values.numel()] = values
-    parts = _all_gather(padded, group, timeout)
-    return [part[:size] for part, (size, _) in zip(parts, heads, strict=True)]
-
-
-def _all_gather(values: torch.Tensor, group: Any, timeout: int) -> list[torch.Tensor]:
-    """The tensors of all processes, which are of one shape."""
-    distributed = torch.distributed
-    gathered = [torch.empty_like(values) for _ in range(distributed.get_world_size(group))]
-    work = distributed.all_gather(gathered, values, group=group, async_op=True)
-    try:
-        work.wait(timedelta(seconds=timeout))
-    except RuntimeError as error:
-        raise RuntimeError(
-            f"not all processes took part within {timeout} s ({error}); call compute on every process, or "
-            "sync on every process and then compute on one; sync_on_compute=False leaves the others out"
-        ) from error
-    return gathered
+    return list(gather_all_tensors(values.to(dtype), group))
 
 
 class LocalDisparity(Metric):
@@ -80,7 +57,7 @@ class LocalDisparity(Metric):
     kept, processes gather theirs, and the value is exact.
 
     Where several processes run, `compute`, `bounds` and `counts` are those of the rows of all of them, and
-    every process has to call them. For one process to ask alone, call `sync` on every process first.
+    every process has to call them.
 
     Parameters
     ----------
@@ -94,8 +71,6 @@ class LocalDisparity(Metric):
         Who is compared, as in `mcdp`.
     score_range : tuple of float
         The lowest and the highest score there can be.
-    timeout : int
-        The number of seconds that a process waits for the others before it raises a RuntimeError.
     **options
         Further arguments of `torchmetrics.Metric`, such as ``sync_on_compute=False`` for the result of this
         process alone, or ``process_group``.
@@ -130,16 +105,14 @@ class LocalDisparity(Metric):
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
         score_range: ScoreRange = (0.0, 1.0),
-        timeout: int = 300,
         **options: Any,
     ) -> None:
-        super().__init__(**options)
+        super().__init__(**{"dist_sync_fn": gather_all, **options})
         self.n_groups = as_count(n_groups, "n_groups", at_least=2)
         self.epsilon = as_epsilon(epsilon)
         self.level = None if level is None else as_count(level, "level")
         self.comparison = Comparison(criterion, compare)
         self.score_range = as_score_range(score_range)
-        self.timeout = as_count(timeout, "timeout")
         self._n_labels = 2 if self.comparison.needs_labels else 1
         if self.level is None:
             self.add_state("_scores", [], "cat")
@@ -161,8 +134,6 @@ class LocalDisparity(Metric):
         y_true : torch.Tensor, optional
             Labels 0 and 1, where the criterion needs them.
         """
-        if self._is_synced:
-            raise RuntimeError("update was called after sync; call unsync or reset first")
         scores = as_flat_scores(y_score)
         if self.level is None:
             check_range(scores, self.score_range)
@@ -187,56 +158,9 @@ class LocalDisparity(Metric):
 
     def counts(self) -> ScoreCounts:
         """Return the counts of all batches, and of all processes where several run."""
-        with self.sync_context(should_sync=self._to_sync):
+        # `compute` has joined the states of the processes already.
+        with self.sync_context(self.dist_sync_fn, should_sync=self._to_sync and not self._is_synced):
             return self._counts_of_scores() if self.level is None else self._counts_of_cells(self.level)
-
-    def sync(self, *arguments: Any, **options: Any) -> None:
-        """Take in the states of all processes, until `unsync` or `reset`; every process has to call it.
-
-        Afterwards any of the processes can ask for results, alone too.
-
-        Parameters
-        ----------
-        *arguments, **options
-            As in `torchmetrics.Metric.sync`; by default no process waits for longer than `timeout` seconds.
-        """
-        if not self._is_synced:
-            if not arguments and options.get("dist_sync_fn") is None:
-                options["dist_sync_fn"] = partial(gather_all, timeout=self.timeout)
-            super().sync(*arguments, **options)
-
-    def unsync(self, should_unsync: bool = True) -> None:
-        """Bring back the states of this process, if `sync` has replaced them.
-
-        Parameters
-        ----------
-        should_unsync : bool
-            Whether to do anything.
-        """
-        if self._is_synced:
-            super().unsync(should_unsync)
-
-    @contextmanager
-    def sync_context(self, *arguments: Any, should_unsync: bool = True, **options: Any) -> Iterator[None]:
-        """Have the states of all processes inside a block; after `sync`, also beyond it.
-
-        Parameters
-        ----------
-        *arguments, **options
-            As in `sync`.
-        should_unsync : bool
-            Whether the states are this process's again after the block.
-
-        Returns
-        -------
-        context manager
-        """
-        stays = self._is_synced or not should_unsync
-        self.sync(*arguments, **options)
-        try:
-            yield
-        finally:
-            self.unsync(not stays)
 
     def _grid(self, level: int) -> CellPlaces:
         return CellPlaces(self.score_range, self.n_groups * self._n_labels, level)

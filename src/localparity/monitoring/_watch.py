@@ -7,7 +7,7 @@ from functools import cached_property
 
 from localparity._text import percent
 from localparity._types import Compare, Criterion
-from localparity._validation import as_epsilon, as_fraction, as_probability
+from localparity._validation import InputError, as_epsilon, as_fraction, as_probability
 from localparity.counts import Comparison
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics import Interval
@@ -50,6 +50,8 @@ class Watch:
     alarm_rate: float = 0.05
 
     def __post_init__(self) -> None:
+        if as_epsilon(self.epsilon) >= 1.0:
+            raise InputError(f"must be < 1, since MCDP is 0 from there on, got {self.epsilon:g}", "epsilon")
         checked = {
             "epsilon": as_epsilon(self.epsilon),
             "min_group_size": self.comparison.min_group_size,
@@ -167,13 +169,7 @@ APPROXIMATE = (
 
 
 def how_many(periods: int, every: str) -> str:
-    """A number of days or hours in words.
-
-    Examples
-    --------
-    >>> how_many(1, "day"), how_many(16, "hour")
-    ('1 day', '16 hours')
-    """
+    """A number of days or hours in words."""
     return f"{periods:,} {every}" if periods == 1 else f"{periods:,} {every}s"
 
 

@@ -9,20 +9,17 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._files import reading
-from localparity._types import ArrayLike, IntArray, Seed
+from localparity._types import ArrayLike, IntArray
 from localparity._validation import (
     InputError,
-    as_count,
-    as_probability,
-    as_rng,
     as_vector,
     require,
     unknown_name,
@@ -30,11 +27,7 @@ from localparity._validation import (
 from localparity.datasets import fetch_adult, fetch_bank
 from localparity.datasets._fetch import cache_folder
 
-if TYPE_CHECKING:
-    from localparity.models._encoding import TableEncoder
-
-
-# The paper's splits and preprocessing.
+# The paper's splits.
 
 
 class Split(NamedTuple):
@@ -45,34 +38,25 @@ class Split(NamedTuple):
     test: IntArray
 
 
-def paper_split(y: ArrayLike, random_state: Seed = 0, *, train: float = 0.4) -> Split:
+def paper_split(y: ArrayLike, seed: int = 0, *, train: float = 0.4) -> Split:
     """Split rows as the paper splits a table: 40% to train on, 30% for validation, 30% for the test.
 
     Both cuts are stratified on `y`. `train` is the share to train on, 0.8 for images; the rest is halved.
 
     Examples
     --------
-    >>> parts = paper_split([0, 1] * 50, random_state=0)
+    >>> parts = paper_split([0, 1] * 50, seed=0)
     >>> len(parts.train), len(parts.validation), len(parts.test)
     (40, 30, 30)
     """
     from sklearn.model_selection import train_test_split
 
     labels = as_vector(y, "y")
-    rest_share = round(1.0 - as_probability(train, "train"), 12)
-    rng = as_rng(random_state)
-    seed = random_state if isinstance(random_state, int) else int(rng.integers(2**31))
+    rest_share = round(1.0 - train, 12)
     rows = np.arange(labels.size)
     training, rest = train_test_split(rows, test_size=rest_share, stratify=labels, random_state=seed)
     test, validation = train_test_split(rest, test_size=0.5, stratify=labels[rest], random_state=seed)
     return Split(training, validation, test)
-
-
-def paper_preprocessor() -> TableEncoder:
-    """Return the paper's preprocessing of a table: text is one-hot encoded, numbers are standardised."""
-    from localparity.models._encoding import TableEncoder
-
-    return TableEncoder()
 
 
 # What the experiments train on.
@@ -89,10 +73,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set of the experiments: its title, "table" or "image", and the share of rows to train on.
-
-    The rest is halved into test and validation part.
-    """
+    """A data set: its title, "table" or "image", how it is read, and the share of rows to train on."""
 
     title: str
     kind: str
@@ -104,12 +85,9 @@ class DataSet:
         return paper_split(labels, seed, train=self.train)
 
 
-def _table(fetch: Callable[[], Any]) -> Callable[[], Samples]:
-    def load() -> Samples:
-        bunch = fetch()
-        return Samples(bunch.data, bunch.target, bunch.sensitive_features)
-
-    return load
+def _table(fetch: Callable[[], Any]) -> Samples:
+    bunch = fetch()
+    return Samples(bunch.data, bunch.target, bunch.sensitive_features)
 
 
 def _utkface() -> Samples:
@@ -119,22 +97,17 @@ def _utkface() -> Samples:
         "the aligned and cropped faces of UTKFace (https://susanqq.github.io/UTKFace), for research only, "
         "as a zip archive or a folder of images named age_gender_race_date",
     )
-    faces = load_utkface(source)
-    return Samples(faces.images, (faces.age > 35).astype(np.int64), faces.sensitive_features)
+    return read_utkface(source)
 
 
-def _celeba(target: str) -> Callable[[], Samples]:
-    def load() -> Samples:
-        source = _find(
-            "CelebA",
-            ("celeba/celeba.csv", "celeba"),
-            "the aligned faces of CelebA (https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html), for research "
-            "only: img_align_celeba/ and list_attr_celeba.txt, or the FFB benchmark's celeba.csv",
-        )
-        faces = load_celeba(source, target=target)
-        return Samples(faces.images, faces.target, np.where(faces.sensitive_features == 1, "Male", "Female"))
-
-    return load
+def _celeba(target: str) -> Samples:
+    source = _find(
+        "CelebA",
+        ("celeba/celeba.csv", "celeba"),
+        "the aligned faces of CelebA (https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html), for research "
+        "only: img_align_celeba/ and list_attr_celeba.txt, or the FFB benchmark's celeba.csv",
+    )
+    return read_celeba(source, target)
 
 
 def _find(title: str, paths: tuple[str, ...], what: str) -> Path:
@@ -153,10 +126,10 @@ def _find(title: str, paths: tuple[str, ...], what: str) -> Path:
 
 
 DATA_SETS: dict[str, DataSet] = {
-    "adult": DataSet("Adult", "table", _table(fetch_adult), 0.4),
-    "bank": DataSet("Bank", "table", _table(fetch_bank), 0.4),
-    "celeba-a": DataSet("CelebA-A", "image", _celeba("Attractive"), 0.8),
-    "celeba-w": DataSet("CelebA-W", "image", _celeba("Wavy_Hair"), 0.8),
+    "adult": DataSet("Adult", "table", partial(_table, fetch_adult), 0.4),
+    "bank": DataSet("Bank", "table", partial(_table, fetch_bank), 0.4),
+    "celeba-a": DataSet("CelebA-A", "image", partial(_celeba, "Attractive"), 0.8),
+    "celeba-w": DataSet("CelebA-W", "image", partial(_celeba, "Wavy_Hair"), 0.8),
     "utkface": DataSet("UTKFace", "image", _utkface, 0.8),
 }
 
@@ -174,53 +147,38 @@ _GENDERS = ("Male", "Female")
 _SIDE = 48
 
 
-def load_utkface(source: Any, *, size: int = _SIDE) -> Any:
-    """Load faces with age and gender from the folder, or the zip archive, of the UTKFace files.
+def read_utkface(source: Path) -> Samples:
+    """Faces from the folder or the zip archive of UTKFace: label 1 is an age above 35.
 
-    Images named ``age_gender_race_date...`` are scaled to a side of `size` pixels, others are skipped. The
-    bunch has `images` (uint8, shape (n_samples, size, size, 3)), `age`, `sensitive_features` (Male or Female)
-    and `names`.
+    Images are named ``age_gender_race_date...``; others are skipped.
     """
-    from sklearn.utils import Bunch
-
-    size = as_count(size, "size")
-    images, ages, genders, names = [], [], [], []
-    for name, content in _image_files(Path(source)):
+    images, labels, groups = [], [], []
+    for name, content in _image_files(source):
         parts = PurePosixPath(name).name.split("_")
         if len(parts) < 4 or not parts[0].isdigit() or parts[1] not in {"0", "1"}:
             continue
-        images.append(_decode(content, name, size))
-        ages.append(int(parts[0]))
-        genders.append(_GENDERS[int(parts[1])])
-        names.append(name)
+        images.append(_decode(content, name))
+        labels.append(int(parts[0]) > 35)
+        groups.append(_GENDERS[int(parts[1])])
     if not images:
-        raise InputError("has no image named age_gender_race_date", file=source)
-    return Bunch(
-        images=np.stack(images),
-        age=np.asarray(ages, dtype=np.int64),
-        sensitive_features=np.asarray(genders),
-        names=names,
-    )
+        raise InputError("has no image named age_gender_race_date", file=str(source))
+    return Samples(np.stack(images), np.asarray(labels, dtype=np.int64), np.asarray(groups))
 
 
-def load_celeba(source: Any, *, target: str = "Attractive", group: str = "Male", size: int = _SIDE) -> Any:
-    """Load CelebA's faces with one attribute as the target and another as the group.
+def read_celeba(source: Path, target: str) -> Samples:
+    """CelebA's faces, with one attribute as the label.
 
-    `source` is the folder of the official layout (``img_align_celeba/`` and ``list_attr_celeba.txt``), whose
-    images are scaled to a side of `size` pixels; or the CSV file of the FFB benchmark, with a column
-    ``pixels`` of an image's numbers and a column for each attribute. The bunch has `images` (uint8, shape
-    (n_samples, size, size, 3)), `target` and `sensitive_features` (0 or 1) and `names`.
+    `source` is the folder of the official layout (``img_align_celeba/`` and ``list_attr_celeba.txt``) or the
+    CSV file of the FFB benchmark, with the numbers of an image in the column ``pixels`` and a column for each
+    attribute.
     """
-    from sklearn.utils import Bunch
-
-    path = Path(source)
-    size = as_count(size, "size")
-    if path.is_dir():
-        names, attributes = _read_attributes(path / "list_attr_celeba.txt", (target, group))
-        images = np.stack([_decode(_read(path / "img_align_celeba" / name), name, size) for name in names])
+    wanted = (target, "Male")
+    if source.is_dir():
+        names, (labels, men) = _read_attributes(source / "list_attr_celeba.txt", wanted)
+        images = np.stack([_decode(_read(source / "img_align_celeba" / name), name) for name in names])
     else:
-        names, images, attributes = _read_pixels(path, (target, group))
-    return Bunch(images=images, target=attributes[target], sensitive_features=attributes[group], names=names)
+        images, (labels, men) = _read_pixels(source, wanted)
+    return Samples(images, labels.astype(np.int64), np.where(men, "Male", "Female"))
 
 
 def _image_files(source: Path) -> Iterator[tuple[str, bytes]]:
@@ -240,13 +198,12 @@ def _image_files(source: Path) -> Iterator[tuple[str, bytes]]:
         raise InputError(f"cannot be read as a folder or a zip archive: {error}", file=source) from error
 
 
-def _decode(content: bytes, name: str, size: int) -> NDArray[np.uint8]:
+def _decode(content: bytes, name: str) -> NDArray[np.uint8]:
     image_module = require("PIL.Image", extra="images")
     try:
         with image_module.open(io.BytesIO(content)) as image:
-            colours = image.convert("RGB")
-            scaled = colours if colours.size == (size, size) else colours.resize((size, size))
-            return np.asarray(scaled, dtype=np.uint8)
+            colours, size = image.convert("RGB"), (_SIDE, _SIDE)
+            return np.asarray(colours if colours.size == size else colours.resize(size), dtype=np.uint8)
     except (OSError, SyntaxError, ValueError, image_module.DecompressionBombError) as error:
         raise ValueError(f"the image {name} cannot be read: {error}") from error
 
@@ -254,13 +211,11 @@ def _decode(content: bytes, name: str, size: int) -> NDArray[np.uint8]:
 def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
-    except ValueError as error:
-        raise InputError(f"cannot be read: {error}", file=path) from error
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {getattr(error, 'strerror', error)}", file=path) from error
 
 
-def _read_attributes(path: Path, wanted: Sequence[str]) -> tuple[list[str], dict[str, NDArray[np.int64]]]:
+def _read_attributes(path: Path, wanted: Sequence[str]) -> tuple[list[str], list[NDArray[np.bool_]]]:
     """The official list: a count, a line of attributes, then a line of 1 and -1 for each image."""
     with reading(str(path)):
         _, header, *lines = _read(path).decode("ascii").splitlines()
@@ -270,31 +225,20 @@ def _read_attributes(path: Path, wanted: Sequence[str]) -> tuple[list[str], dict
         raise ValueError(f"{path} lists no image")
     for number, row in enumerate(rows, start=3):
         if len(row) != len(columns) + 1:
-            raise InputError(
-                f"must have {len(columns) + 1} values in line {number}, got {len(row)}", file=path
-            )
+            message = f"must have {len(columns) + 1} values in line {number}, got {len(row)}"
+            raise InputError(message, file=path)
     indices = [_index(name, columns, path) + 1 for name in wanted]
-    values = {
-        name: np.asarray([row[index] == "1" for row in rows], dtype=np.int64)
-        for name, index in zip(wanted, indices, strict=True)
-    }
-    return [row[0] for row in rows], values
+    return [row[0] for row in rows], [np.array([row[index] == "1" for row in rows]) for index in indices]
 
 
-def _read_pixels(
-    path: Path, wanted: Sequence[str]
-) -> tuple[list[str], NDArray[np.uint8], dict[str, NDArray[np.int64]]]:
+def _read_pixels(path: Path, wanted: Sequence[str]) -> tuple[NDArray[np.uint8], list[NDArray[np.bool_]]]:
     """The CSV of the FFB benchmark: an image's numbers, row by row and channel last, in one column."""
     with reading(str(path), csv.Error):
         header, *rows = csv.reader(io.StringIO(_read(path).decode("utf-8")))
-        pixels = _index("pixels", header, path)
-        indices = [_index(name, header, path) for name in wanted]
+        pixels, *indices = (_index(name, header, path) for name in ("pixels", *wanted))
         images = [_square(row[pixels], path, number) for number, row in enumerate(rows, start=2)]
-        values = {
-            name: np.asarray([float(row[index]) > 0.0 for row in rows], dtype=np.int64)
-            for name, index in zip(wanted, indices, strict=True)
-        }
-        return [str(number) for number in range(len(rows))], np.stack(images), values
+        values = [np.array([float(row[index]) > 0.0 for row in rows]) for index in indices]
+        return np.stack(images), values
 
 
 def _square(text: str, path: Path, line: int) -> NDArray[np.uint8]:

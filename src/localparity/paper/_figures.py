@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from localparity._types import FloatArray
 from localparity._validation import require
 from localparity.metrics import abcc, delta_dp, gap_curve, mcdp, mcdp_profile
 from localparity.paper._data import DATA_SETS
-from localparity.paper._runs import TITLES, Run
+from localparity.paper._runs import TITLES
 from localparity.paper._selection import (
+    Item,
     MethodRuns,
     by_data_set,
     by_grid,
@@ -29,8 +31,8 @@ from localparity.paper._selection import (
 from localparity.paper._store import PartScores, Record, Store
 from localparity.paper._tables import METRIC_TITLES, published
 from localparity.predictions import Predictions
-from localparity.report import GroupCdfDisplay
-from localparity.report.displays._base import COLOURS, QUIET, thin_steps
+from localparity.report import SharesDisplay
+from localparity.report.displays._base import COLOURS, QUIET, finish, show_percent, styled, thin_steps
 from localparity.uncertainty import noise_floor
 
 # What the figures share: colours, sizes, and how they are written.
@@ -45,10 +47,19 @@ FLOOR_TITLE = "expected under parity"
 PUBLISHED_TITLE = "hollow: the paper's"
 FRONTIER_TITLE = "group-blind repair"
 _WIDTH, _HEIGHT = 3.4, 2.7
+_FLOOR = {"color": QUIET, "ls": (0, (1, 1.5)), "lw": 1.2, "label": FLOOR_TITLE}
+
+
+def looks_of(methods: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """The look of each method in turn; the further forms of one differ in the line."""
+    forms: Counter[str] = Counter()
+    for method in methods:
+        yield look_of(method, forms[method])
+        forms[method] += 1
 
 
 def look_of(method: str, form: int = 0) -> dict[str, Any]:
-    """The colour, marker and line of a method; its further forms differ in the line."""
+    """The colour, marker and line of a method."""
     ours = method == "diffmcdp"
     return {
         "color": _COLOUR_OF[method],
@@ -63,8 +74,9 @@ def look_of(method: str, form: int = 0) -> dict[str, Any]:
 def panels(columns: int, rows: int = 1, *, height: float = _HEIGHT) -> tuple[Any, list[list[Any]]]:
     """A figure with one or more rows of axes."""
     figure_class = require("matplotlib.figure", extra="report").Figure
-    figure = figure_class(figsize=(_WIDTH * columns, height * rows), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False).tolist()
+    with styled():
+        figure = figure_class(figsize=(_WIDTH * columns, height * rows), layout="constrained")
+        return figure, figure.subplots(rows, columns, squeeze=False).tolist()
 
 
 def legend_below(
@@ -100,22 +112,6 @@ def _columns_that_fit(names: Sequence[str], points: float) -> int:
     return 1
 
 
-def show_percent(axis: Any) -> None:
-    """Few ticks, in percent, without trailing zeros."""
-    ticker = require("matplotlib.ticker", extra="report")
-    axis.set_major_locator(ticker.MaxNLocator(5, steps=[1, 2, 5, 10]))
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{100 * value:g}%"))
-
-
-def finish(ax: Any, title: str = "") -> None:
-    """A light grid, open axes, a title."""
-    ax.grid(alpha=0.25, lw=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    if title:
-        ax.set_title(title, fontsize="medium")
-
-
 def corner_text(ax: Any, text: str, *, x: float = 0.97, y: float = 0.05) -> None:
     """Numbers in a corner of the axes."""
     ax.text(
@@ -128,11 +124,6 @@ def corner_text(ax: Any, text: str, *, x: float = 0.97, y: float = 0.05) -> None
         fontsize="small",
         bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5},
     )
-
-
-def floor_line(ax: Any, value: float) -> None:
-    """A vertical line at the MCDP expected under parity."""
-    ax.axvline(value, color=QUIET, ls=(0, (1, 1.5)), lw=1.2, zorder=1, label=FLOOR_TITLE)
 
 
 def save(figure: Any, out: Path, name: str, *, kinds: Sequence[str] = FORMATS) -> list[Path]:
@@ -150,20 +141,15 @@ def save(figure: Any, out: Path, name: str, *, kinds: Sequence[str] = FORMATS) -
     return written
 
 
-# Pairs of cumulative distributions with their metrics (Figures 1 and 7).
+# Pairs of groups with their metrics (Figures 1 and 7).
 
 
 def draw_cdfs(ax: Any, part: PartScores, title: str = "") -> None:
-    """Two groups' cumulative distributions, the gap, and the difference of means, ABCC and MCDP(0)."""
+    """The shares of two groups above each cutoff, and the difference of means, ABCC and MCDP(0)."""
     rows = Predictions.from_arrays(None, part.score, sensitive_features=part.group)
-    GroupCdfDisplay.from_predictions(rows, ax=ax)
-    ax.get_legend().remove()
-    numbers = {
-        "means differ": delta_dp(rows),
-        "ABCC": abcc(rows),
-        "MCDP(0)": mcdp(rows),
-    }
-    corner_text(ax, "\n".join(f"{name} {value:.2%}" for name, value in numbers.items()))
+    SharesDisplay.from_predictions(rows, ax=ax)
+    numbers = {"means differ": delta_dp(rows), "ABCC": abcc(rows), "MCDP(0)": mcdp(rows)}
+    corner_text(ax, "\n".join(f"{name} {value:.2%}" for name, value in numbers.items()), y=0.95)
     finish(ax, title)
 
 
@@ -219,22 +205,21 @@ def draw_profiles(
 
     `floor` is epsilons, and the MCDP expected under parity at each.
     """
-    forms: dict[str, int] = {}
-    for selection in selections:
-        if not selection.chosen:
-            continue
-        profiles = np.array([_profile(store, record.run) for record in selection.chosen.values()])
-        mean = profiles.mean(axis=0)
-        look = look_of(selection.method, forms.get(selection.method, 0))
-        forms[selection.method] = forms.get(selection.method, 0) + 1
+    drawn = [selection for selection in selections if selection.chosen]
+    looks = looks_of(selection.method for selection in drawn)
+    for selection, look in zip(drawn, looks, strict=True):
+        profiles = []
+        for record in selection.chosen.values():
+            part = store.scores(record.run)
+            profiles.append(mcdp_profile(None, part.score, sensitive_features=part.group)(PROFILE_EPSILONS))
+        mean = np.mean(profiles, axis=0)
         ax.plot(PROFILE_EPSILONS, mean, label=selection.variant, markevery=(5, 10), **look)
         if len(profiles) > 1:
-            spread = profiles.std(axis=0, ddof=1)
-            ax.fill_between(
-                PROFILE_EPSILONS, mean - spread, mean + spread, color=look["color"], alpha=0.12, lw=0
-            )
+            spread = np.std(profiles, axis=0, ddof=1)
+            area = {"color": look["color"], "alpha": 0.12, "lw": 0}
+            ax.fill_between(PROFILE_EPSILONS, mean - spread, mean + spread, **area)
     if floor is not None:
-        ax.plot(*floor, color=QUIET, ls=(0, (1, 1.5)), lw=1.2, label=FLOOR_TITLE)
+        ax.plot(*floor, **_FLOOR)
     ax.set_xlim(0.0, PROFILE_EPSILONS[-1])
     ax.set_xticks([0.0, 0.05, 0.1, 0.15])
     ax.set_ylim(0.0, None)
@@ -242,12 +227,6 @@ def draw_profiles(
     ax.set_ylabel("MCDP(epsilon)")
     show_percent(ax.yaxis)
     finish(ax, title)
-
-
-def _profile(store: Store, run: Run) -> FloatArray:
-    part = store.scores(run)
-    values: FloatArray = mcdp_profile(None, part.score, sensitive_features=part.group)(PROFILE_EPSILONS)
-    return values
 
 
 # Average precision against a disparity, for every method and strength (Figures 3 and 6, appendix).
@@ -265,28 +244,25 @@ def draw_trade_off(
     method's strengths. Strengths whose mean AP is below 90% of the highest are not drawn, so that the others
     can be distinguished, and a note says whose they are. `floor` is the disparity expected under parity.
     """
-    forms: dict[str, int] = {}
-    highest = max(
-        _mean_and_deviation(runs, "test_ap")[0]
-        for _, own in by_variant(records)
-        for runs in by_strength(own).values()
-    )
+    variants = [(variant, by_strength(own)) for variant, own in by_variant(records)]
+    precision = {
+        (variant, strength): _mean_and_deviation(runs, "test_ap")[0]
+        for variant, strengths in variants
+        for strength, runs in strengths.items()
+    }
+    least = _COLLAPSED * max(precision.values())
+    looks = looks_of(own[0].run.method for _, own in by_variant(records))
     left_out: list[str] = []
-    for variant, own in by_variant(records):
-        method, strengths = own[0].run.method, by_strength(own)
-        look = look_of(method, forms.get(method, 0))
-        forms[method] = forms.get(method, 0) + 1
+    for (variant, strengths), look in zip(variants, looks, strict=True):
         drawn = {
-            strength: runs
-            for strength, runs in strengths.items()
-            if _mean_and_deviation(runs, "test_ap")[0] >= _COLLAPSED * highest
+            strength: runs for strength, runs in strengths.items() if precision[variant, strength] >= least
         }
         if len(drawn) < len(strengths):
             left_out.append(f"{variant}: {len(strengths) - len(drawn)} below")
         draw_strengths(ax, drawn, metric, variant, look)
     if left_out:
         corner_text(ax, "\n".join(left_out), x=0.03)
-    _finish(ax, metric, floor, title)
+    _finish_trade_off(ax, metric, floor, title)
 
 
 def draw_temperatures(
@@ -298,17 +274,13 @@ def draw_temperatures(
     title: str = "",
 ) -> None:
     """The trade-off of one method at several temperatures, as `draw_trade_off` draws it."""
-    colours = ordered_colours(len(records))
+    ramp = require("matplotlib", extra="report").colormaps["viridis_r"]
     for index, (temperature, own) in enumerate(sorted(records.items())):
-        look = {
-            **look_of("diffmcdp"),
-            "color": colours[index],
-            "marker": "osD^vP"[index % 6],
-            "lw": 1.3,
-            "ms": 5.0,
-        }
+        colour = ramp(0.15 + 0.75 * index / max(1, len(records) - 1))
+        marker = {"color": colour, "marker": "osD^vP"[index % 6], "lw": 1.3, "ms": 5.0}
+        look = {**look_of("diffmcdp"), **marker}
         draw_strengths(ax, by_strength(own), metric, f"temperature {temperature:g}", look)
-    _finish(ax, metric, floor, title)
+    _finish_trade_off(ax, metric, floor, title)
 
 
 def draw_published(ax: Any, dataset: str, metric: str) -> None:
@@ -327,21 +299,12 @@ def draw_strengths(
     """A line through the strengths of one method, with error bars."""
     if not strengths:
         return
-    values = np.array(
-        [
-            [_mean_and_deviation(own, f"test_{metric}"), _mean_and_deviation(own, "test_ap")]
-            for own in strengths.values()
-        ]
+    (x, x_spread), (y, y_spread) = (
+        np.array([_mean_and_deviation(own, f"test_{name}") for own in strengths.values()]).T
+        for name in (metric, "ap")
     )
-    (x, x_spread), (y, y_spread) = values[:, 0].T, values[:, 1].T
     bars = {"elinewidth": 0.7, "capsize": 1.5, "capthick": 0.7, "ecolor": (look["color"], 0.4)}
     ax.errorbar(x, y, xerr=x_spread, yerr=y_spread, label=name, **bars, **look)
-
-
-def ordered_colours(count: int) -> list[Any]:
-    """Colours from pale to dark for values that have an order."""
-    ramp = require("matplotlib", extra="report").colormaps["viridis_r"]
-    return [ramp(0.15 + 0.75 * index / max(1, count - 1)) for index in range(count)]
 
 
 def _mean_and_deviation(records: Sequence[Record], name: str) -> tuple[float, float]:
@@ -349,9 +312,9 @@ def _mean_and_deviation(records: Sequence[Record], name: str) -> tuple[float, fl
     return float(values.mean()), float(values.std(ddof=1)) if values.size > 1 else 0.0
 
 
-def _finish(ax: Any, metric: str, floor: float | None, title: str) -> None:
+def _finish_trade_off(ax: Any, metric: str, floor: float | None, title: str) -> None:
     if floor is not None:
-        floor_line(ax, floor)
+        ax.axvline(floor, zorder=1, **_FLOOR)
     ax.set_xlim(0.0, None)
     ax.margins(y=0.08)
     ax.set_xlabel(METRIC_TITLES[metric])
@@ -434,15 +397,15 @@ class _Drawing:
 
     def cdf_pairs(self, chosen: dict[str, list[MethodRuns]], preset: str) -> None:
         """Figure 1: small delta-DP and large ABCC; large and small local disparity."""
-        pair = [self._scores(chosen.get("adult", []), method) for method in ("fairmixup", "diffmcdp")]
-        if None in pair:
+        mixed, ours = (self._scores(chosen.get("adult", []), method) for method in ("fairmixup", "diffmcdp"))
+        if mixed is None or ours is None:
             return
-        figure, ((left, middle, right),) = panels(3)
-        draw_cdfs(left, toy_scores(), "(a) small delta-DP, large ABCC")
-        draw_cdfs(middle, pair[0], "(b) FairMixup on Adult")
-        draw_cdfs(right, pair[1], "(c) DiffMCDP on Adult")
-        legend_below(figure, [left, middle, right])
-        self._save(figure, f"figure-1-{preset}")
+        parts = {
+            "(a) small delta-DP, large ABCC": toy_scores(),
+            "(b) FairMixup on Adult": mixed,
+            "(c) DiffMCDP on Adult": ours,
+        }
+        self._row(f"figure-1-{preset}", parts, lambda ax, title: draw_cdfs(ax, parts[title], title))
 
     def windows(self, chosen: dict[str, list[MethodRuns]], preset: str) -> None:
         """Figure 2: the windows of several epsilons on one gap curve."""
@@ -450,74 +413,76 @@ class _Drawing:
         if part is not None:
             figure, ((ax,),) = panels(1, height=2.9)
             draw_windows(ax, part, title="FairMixup on Bank")
-            self._save(figure, f"figure-2-{preset}")
+            self.written += save(figure, self.out, f"figure-2-{preset}")
 
     def trade_offs(self, preset: str) -> None:
         """Figure 3 and those of the appendix."""
         datasets = [dataset for dataset, of in self.grids if of == preset]
         for name, metric in (("figure-3", "mcdp_0"), ("ap-delta-dp", "delta_dp"), ("ap-abcc", "abcc")):
-            figure, (axes,) = panels(len(datasets))
-            for ax, dataset in zip(axes, datasets, strict=True):
-                self._trade_off(ax, dataset, preset, metric, DATA_SETS[dataset].title)
-                if metric == "mcdp_0" and dataset in self.frontier:
-                    draw_frontier(ax, self.frontier[dataset])
-            legend_below(figure, axes)
-            self._save(figure, f"{name}-{preset}")
+            pairs = [(dataset, metric) for dataset in datasets]
+            self._row(f"{name}-{preset}", pairs, partial(self._trade_off, preset))
         for dataset in datasets:
-            figure, (axes,) = panels(3)
-            for ax, metric in zip(axes, ("mcdp_0_01", "mcdp_0_05", "mcdp_0_1"), strict=True):
-                self._trade_off(ax, dataset, preset, metric, DATA_SETS[dataset].title)
-            legend_below(figure, axes)
-            self._save(figure, f"ap-mcdp-epsilon-{dataset}-{preset}")
+            pairs = [(dataset, metric) for metric in ("mcdp_0_01", "mcdp_0_05", "mcdp_0_1")]
+            self._row(f"ap-mcdp-epsilon-{dataset}-{preset}", pairs, partial(self._trade_off, preset))
 
     def profiles(self, chosen: dict[str, list[MethodRuns]], preset: str) -> None:
         """Figure 4: MCDP over epsilon."""
-        figure, (axes,) = panels(len(chosen))
-        for ax, (dataset, selections) in zip(axes, chosen.items(), strict=True):
-            epsilons = PROFILE_EPSILONS[::6]
+        epsilons = PROFILE_EPSILONS[::6]
+
+        def draw(ax: Any, dataset: str) -> None:
             floor = np.array([self._floor(dataset, preset, float(epsilon)) for epsilon in epsilons])
-            draw_profiles(ax, self.store, selections, floor=(epsilons, floor), title=DATA_SETS[dataset].title)
-        legend_below(figure, axes)
-        self._save(figure, f"figure-4-{preset}")
+            title = DATA_SETS[dataset].title
+            draw_profiles(ax, self.store, chosen[dataset], floor=(epsilons, floor), title=title)
+
+        self._row(f"figure-4-{preset}", chosen, draw)
 
     def temperatures(self, preset: str) -> None:
         """Figure 6: the effect of the temperature, where it was run."""
-        of_data: dict[str, dict[float, list[Record]]] = {}
+        of_data: dict[str, dict[float, list[Record]]] = defaultdict(lambda: defaultdict(list))
         for record in self.records:
             run = record.run
             if run.method == "diffmcdp" and run.preset == preset and run.search is None:
-                own = of_data.setdefault(run.dataset, {})
-                own.setdefault(run.settings.temperature, []).append(record)
-        of_data = {dataset: own for dataset, own in of_data.items() if len(own) > 1}
-        if not of_data:
-            return
-        figure, (axes,) = panels(len(of_data))
-        for ax, (dataset, own) in zip(axes, of_data.items(), strict=True):
-            floor = self._floor(dataset, preset, 0.0)
-            draw_temperatures(ax, own, "mcdp_0", floor=floor, title=DATA_SETS[dataset].title)
-        legend_below(figure, axes)
-        self._save(figure, f"figure-6-{preset}")
+                of_data[run.dataset][run.settings.temperature].append(record)
+
+        def draw(ax: Any, dataset: str) -> None:
+            floor, title = self._floor(dataset, preset, 0.0), DATA_SETS[dataset].title
+            draw_temperatures(ax, of_data[dataset], "mcdp_0", floor=floor, title=title)
+
+        several = [dataset for dataset, own in of_data.items() if len(own) > 1]
+        if several:
+            self._row(f"figure-6-{preset}", several, draw)
 
     def methods_side_by_side(self, chosen: dict[str, list[MethodRuns]], preset: str) -> None:
-        """Figure 7: group CDFs under ERM, DiffDP and DiffMCDP, on every data set that has them."""
+        """Figure 7: two groups under ERM, DiffDP and DiffMCDP, on every data set that has them."""
         for dataset, selections in chosen.items():
-            own = [self._scores(selections, method) for method in ("erm", "diffdp", "diffmcdp")]
-            if None in own:
+            parts = {method: self._scores(selections, method) for method in ("erm", "diffdp", "diffmcdp")}
+            if None in parts.values():
                 continue
-            figure, (axes,) = panels(3)
-            for ax, part, title in zip(axes, own, ("ERM", "DiffDP", "DiffMCDP"), strict=True):
-                draw_cdfs(ax, part, f"{title} on {DATA_SETS[dataset].title}")
-            legend_below(figure, axes)
-            self._save(figure, f"figure-7-{dataset}-{preset}")
 
-    def _trade_off(self, ax: Any, dataset: str, preset: str, metric: str, title: str) -> None:
-        floor = None
-        if metric in _EPSILON_OF:
-            floor = self._floor(dataset, preset, _EPSILON_OF[metric])
+            def draw(ax: Any, method: str, parts: Any = parts, data: str = DATA_SETS[dataset].title) -> None:
+                draw_cdfs(ax, parts[method], f"{TITLES[method]} on {data}")
+
+            self._row(f"figure-7-{dataset}-{preset}", parts, draw)
+
+    def _row(self, name: str, items: Collection[Item], draw: Callable[[Any, Item], None]) -> None:
+        """Save a row of panels, one for each item, with one legend below them."""
+        figure, (axes,) = panels(len(items))
+        for ax, item in zip(axes, items, strict=True):
+            draw(ax, item)
+        legend_below(figure, axes)
+        self.written += save(figure, self.out, name)
+
+    def _trade_off(self, preset: str, ax: Any, pair: tuple[str, str]) -> None:
+        """A data set's trade-off between average precision and a metric."""
+        (dataset, metric), epsilon = pair, _EPSILON_OF.get(pair[1])
+        floor = None if epsilon is None else self._floor(dataset, preset, epsilon)
         draw_published(ax, dataset, metric)
+        title = DATA_SETS[dataset].title
         draw_trade_off(ax, self.grids[dataset, preset], metric, floor=floor, title=title)
+        if metric == "mcdp_0" and dataset in self.frontier:
+            draw_frontier(ax, self.frontier[dataset])
 
-    def _scores(self, selections: Iterable[MethodRuns], method: str) -> Any:
+    def _scores(self, selections: Iterable[MethodRuns], method: str) -> PartScores | None:
         """The test scores of a method's selected run at its first seed, or None."""
         for selection in selections:
             if selection.method == method and selection.chosen:
@@ -534,6 +499,3 @@ class _Drawing:
             floor = noise_floor(sizes, epsilon, scores=scores, n_resamples=_RESAMPLES, random_state=0)
             self.floors[key] = float(floor)
         return self.floors[key]
-
-    def _save(self, figure: Any, name: str) -> None:
-        self.written += save(figure, self.out, name)

@@ -1,8 +1,8 @@
-"""Trains the runs that a store lacks, several at a time; interrupted sweeps resume."""
+"""Train the runs that a store lacks, several at a time; interrupted sweeps resume."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from localparity._progress import foretold
@@ -19,7 +19,6 @@ def run_missing(
     *,
     jobs: int = 1,
     device: str = "auto",
-    stacked: bool = False,
     progress: RunListener | None = None,
 ) -> int:
     """Train the runs that a store lacks and add them to it.
@@ -37,8 +36,6 @@ def run_missing(
         The number of runs at a time; -1 for one per core.
     device : str, default="auto"
         A torch device; "auto" takes a GPU if there is one.
-    stacked : bool, default=False
-        Whether the runs of a method that differ only in strength and seed train together.
     progress : callable, optional
         Called with each run and its metrics when it is in the store.
 
@@ -61,35 +58,20 @@ def run_missing(
         as_count(jobs, "jobs")
     store.check_version()
     missing = store.missing(runs)
-    tasks = as_tasks(missing, stacked)
-    if not tasks:
+    if not missing:
         return 0
-    parallel = Parallel(n_jobs=min(jobs, len(tasks)), return_as="generator_unordered")
-    done = parallel(delayed(_run_task)(store.folder, task, device) for task in tasks)
-    for finished in foretold(done, len(tasks), "stacks of runs" if stacked else "runs"):
-        for run, metrics in finished:
-            if progress is not None:
-                progress(run, metrics)
+    parallel = Parallel(n_jobs=min(jobs, len(missing)), return_as="generator_unordered")
+    trained = parallel(delayed(_train_and_add)(store.folder, run, device) for run in missing)
+    for run, metrics in foretold(trained, len(missing), "runs"):
+        if progress is not None:
+            progress(run, metrics)
     return len(missing)
 
 
-def as_tasks(runs: Iterable[Run], stacked: bool) -> list[list[Run]]:
-    """Group the runs that train together: if stacked, those that differ only in strength and seed."""
-    if not stacked:
-        return [[run] for run in runs]
-    stacks: dict[tuple[Any, ...], list[Run]] = {}
-    for run in runs:
-        alike = run.dataset, run.preset, run.method, run.search, run.temperature
-        stacks.setdefault(alike, []).append(run)
-    return list(stacks.values())
+def _train_and_add(folder: Any, run: Run, device: str) -> tuple[Run, dict[str, float]]:
+    """Train a run and add it to the store, in a worker."""
+    from localparity.paper._train import train_run
 
-
-def _run_task(folder: Any, runs: Sequence[Run], device: str) -> list[tuple[Run, dict[str, float]]]:
-    """Train runs together and add them to the store, in a worker."""
-    from localparity.paper._train import train_runs
-
-    store = Store(folder)
-    trained = train_runs(runs, device)
-    for record, scores in trained:
-        store.add(record, scores)
-    return [(record.run, record.metrics) for record, _ in trained]
+    record, scores = train_run(run, device)
+    Store(folder).add(record, scores)
+    return run, record.metrics

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -274,16 +274,6 @@ class Run:
     def title(self) -> str:
         """The run as a progress bar names it."""
         return f"{self.dataset} {self.variant} {self.strength:g} seed {self.seed}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields, ready for JSON.
-
-        Returns
-        -------
-        dict
-            The arguments that make the same run.
-        """
-        return asdict(self)
 
 
 def grid(

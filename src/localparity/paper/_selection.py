@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -87,7 +87,13 @@ def choose_runs(records: Iterable[Record]) -> list[MethodRuns]:
         }
         for variant, own in by_variant(runs):
             selection = MethodRuns(dataset, preset, own[0].run.method, variant)
-            _choose(selection, own, accuracy)
+            for seed in sorted({record.run.seed for record in own} & accuracy.keys()):
+                least = KEPT_SHARE * accuracy[seed]
+                enough = [run for run in own if run.run.seed == seed and run.metrics["val_ap"] >= least]
+                if enough:
+                    selection.chosen[seed] = min(enough, key=lambda record: record.metrics["val_mcdp_0"])
+                else:
+                    selection.failed.append(seed)
             selections.append(selection)
     return selections
 
@@ -122,16 +128,3 @@ def by_strength(records: Iterable[Record]) -> dict[float, list[Record]]:
 def by_data_set(selections: Iterable[MethodRuns]) -> list[list[MethodRuns]]:
     """The selections grouped by data set and preset."""
     return list(grouped(selections, lambda runs: (runs.dataset, runs.preset)).values())
-
-
-def _choose(selection: MethodRuns, records: Sequence[Record], accuracy: dict[int, float]) -> None:
-    for seed in sorted({record.run.seed for record in records} & accuracy.keys()):
-        enough = [
-            record
-            for record in records
-            if record.run.seed == seed and record.metrics["val_ap"] >= KEPT_SHARE * accuracy[seed]
-        ]
-        if enough:
-            selection.chosen[seed] = min(enough, key=lambda record: record.metrics["val_mcdp_0"])
-        else:
-            selection.failed.append(seed)

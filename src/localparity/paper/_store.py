@@ -82,8 +82,8 @@ class OutdatedRunWarning(UserWarning):
 class Record:
     """A trained run without its scores.
 
-    `metrics` are those of the validation and the test part, as fractions; `seconds` is the training time, or
-    the run's share of a stack's; `versions` are those of localparity and torch.
+    `metrics` are those of the validation and the test part, as fractions; `seconds` is the training time;
+    `versions` are those of localparity and torch.
     """
 
     run: Run
@@ -99,7 +99,6 @@ class Store:
 
     A run is a Parquet file of test scores and a JSON file of metrics, both named after its configuration. The
     JSON file is written last and has the checksum of the other, so that a run with a JSON file is complete.
-    Each file is checked once, as long as it does not change.
 
     Parameters
     ----------
@@ -118,7 +117,6 @@ class Store:
         self.folder = Path(folder)
         self.runs = self.folder / "runs"
         self._marker = self.folder / "store.json"
-        self._checked: dict[Path, tuple[list[int], dict[str, Any]]] = {}
         self._check_format()
 
     def __contains__(self, run: Run) -> bool:
@@ -136,13 +134,8 @@ class Store:
             The scores of its test part.
         """
         content, run = _parquet(scores), record.run
-        facts = {
-            "key": run.key,
-            "run": run.to_dict(),
-            "settings": run.stated_settings,
-            **{name: value for name, value in asdict(record).items() if name != "run"},
-            "scores_sha256": sha256_of(content),
-        }
+        stated = {"key": run.key, "run": asdict(run), "settings": run.stated_settings}
+        facts = {**asdict(record), **stated, "scores_sha256": sha256_of(content)}
         path = self._path(run)
         if not self._marker.exists():
             mark = {"format": FORMAT, "localparity": record.versions["localparity"]}
@@ -232,24 +225,17 @@ class Store:
         return self.runs / f"{name}.json"
 
     def _read(self, path: Path) -> dict[str, Any] | None:
-        """A run's facts; None if it is absent or was set aside. What has not changed is not hashed again."""
+        """A run's facts; None if it is absent or was set aside."""
         if not path.exists():
             return None
-        scores = path.with_suffix(".parquet")
         try:
-            stats = [part.stat() for part in (path, scores)]
-            signature = [number for stat in stats for number in (stat.st_ino, stat.st_mtime_ns, stat.st_size)]
-            known = self._checked.get(path)
-            if known is not None and known[0] == signature:
-                return known[1]
             facts = parse_sealed(path.read_bytes())
-            problem = _problem(facts, scores)
+            problem = _problem(facts, path.with_suffix(".parquet"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             problem = f"{type(error).__name__}: {error}"
         if problem:
             _set_aside(path, problem)
             return None
-        self._checked[path] = signature, facts
         return facts
 
     def _mark(self) -> dict[str, Any]:
@@ -264,13 +250,9 @@ class Store:
         mark = self._mark()
         if mark:
             check_format(mark["format"], FORMAT, str(self._marker), advice="use another folder")
-        elif self.folder.exists() and not all(_is_hidden(path) for path in self.folder.iterdir()):
+        # The name of store.json starts with a point while it is written.
+        elif self.folder.exists() and any(path.name[0] != "." for path in self.folder.iterdir()):
             raise ValueError(f"{self.folder} is not a store: it has files and no store.json")
-
-
-def _is_hidden(path: Path) -> bool:
-    """Whether a name starts with a point, as that of store.json does while it is written."""
-    return path.name.startswith(".")
 
 
 def _problem(facts: dict[str, Any], scores: Path) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from localparity._io._files import write_whole
 from localparity.paper._data import DATA_SETS
-from localparity.paper._runs import TITLES, Run, strengths_of
+from localparity.paper._runs import TITLES, strengths_of
 from localparity.paper._selection import (
     MethodRuns,
     SeedMean,
@@ -60,56 +60,51 @@ class TextTable:
 
     def to_markdown(self) -> str:
         """The table as GitHub reads it."""
-        rule = "|".join("---:" if self._is_numbers(column) else "---" for column in self._indices)
-        lines = [f"### {self.title}", "", _markdown_row(self.columns), f"|{rule}|"]
-        lines += [_markdown_row(cells) for cells in self._shown(lambda text: text, "**", "**")]
+        rule = "|".join("---:" if numeric else "---" for numeric in self._numeric)
+        rows = [_markdown_row(cells) for cells in self._texts(str, "**{}**")]
+        lines = [f"### {self.title}", "", _markdown_row(self.columns), f"|{rule}|", *rows]
         return "\n".join([*lines, "", *(note + "\n" for note in self.notes)])
 
     def to_latex(self) -> str:
         """The table as a `tabular` with booktabs' rules."""
-        kinds = "".join("r" if self._is_numbers(column) else "l" for column in self._indices)
-        lines = [f"% {self.title}", rf"\begin{{tabular}}{{{kinds}}}", r"\toprule"]
-        lines += [" & ".join(map(_escape_latex, self.columns)) + r" \\", r"\midrule"]
-        lines += [" & ".join(cells) + r" \\" for cells in self._shown(_escape_latex, r"\textbf{", "}")]
-        lines += [r"\bottomrule", r"\end{tabular}", *(f"% {note}" for note in self.notes)]
-        return "\n".join(lines) + "\n"
+        kinds = "".join("r" if numeric else "l" for numeric in self._numeric)
+        header, *rows = (
+            " & ".join(cells) + r" \\"
+            for cells in (map(_escape_latex, self.columns), *self._texts(_escape_latex, r"\textbf{{{}}}"))
+        )
+        lines = [f"% {self.title}", rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", header, r"\midrule", *rows]
+        return "\n".join(
+            [*lines, r"\bottomrule", r"\end{tabular}", *(f"% {note}" for note in self.notes), ""]
+        )
 
     def to_csv(self) -> str:
         """The table with all digits; deviations have a column of their own."""
-        header: list[object] = []
-        for column, name in enumerate(self.columns):
-            header += [name, f"{name} deviation"] if self._is_numbers(column) else [name]
-        rows = [header]
-        for row in self.rows:
-            cells: list[object] = []
-            for column, cell in enumerate(row):
-                if isinstance(cell, SeedMean):
-                    cells += [cell.mean, cell.deviation]
-                else:
-                    cells += [cell, None] if self._is_numbers(column) else [cell]
-            rows.append(cells)
-        return csv_text(rows)
+        columns: list[list[object]] = []
+        by_column = zip(*self.rows, strict=True)
+        for name, numeric, cells in zip(self.columns, self._numeric, by_column, strict=True):
+            columns.append([name, *(cell.mean if isinstance(cell, SeedMean) else cell for cell in cells)])
+            if numeric:
+                deviations = (cell.deviation if isinstance(cell, SeedMean) else None for cell in cells)
+                columns.append([f"{name} deviation", *deviations])
+        return csv_text(zip(*columns, strict=True))
 
     @property
-    def _indices(self) -> range:
-        return range(len(self.columns))
+    def _numeric(self) -> list[bool]:
+        """Whether each column has measured values."""
+        return [any(isinstance(cell, SeedMean) for cell in cells) for cells in zip(*self.rows, strict=True)]
 
-    def _is_numbers(self, column: int) -> bool:
-        return any(isinstance(row[column], SeedMean) for row in self.rows)
-
-    def _shown(self, escape: Callable[[str], str], bold: str, end: str) -> Iterator[list[str]]:
+    def _texts(self, escape: Callable[[str], str], bold: str) -> Iterator[list[str]]:
         """The cells of each row as texts, the best of a column in bold."""
-        for index, row in enumerate(self.rows):
-            marks = [self.marks.get((index, column), set()) for column in self._indices]
-            texts = [escape(self._text(cell, own)) for cell, own in zip(row, marks, strict=True)]
+        for row, cells in enumerate(self.rows):
+            marks = [self.marks.get((row, column), set()) for column in range(len(cells))]
+            texts = [escape(self._text(cell, own)) for cell, own in zip(cells, marks, strict=True)]
             yield [
-                f"{bold}{text}{end}" if "best" in own else text
-                for text, own in zip(texts, marks, strict=True)
+                bold.format(text) if "best" in own else text for text, own in zip(texts, marks, strict=True)
             ]
 
     def _text(self, cell: Cell, marks: set[str]) -> str:
         if cell is None or isinstance(cell, str):
-            return "-" if cell is None else cell
+            return cell or "-"
         spread = "" if cell.deviation is None else f" ± {cell.deviation:.{self.digits}f}"
         return f"{cell.mean:.{self.digits}f}{spread}{'*' if 'outside' in marks else ''}"
 
@@ -200,31 +195,22 @@ _LEAST_TOLERANCE = 1.0
 def results_table(selections: Sequence[MethodRuns], floor: float) -> TextTable:
     """The methods on one data set with one preset: AP, delta-DP, ABCC and MCDP(0)."""
     first = selections[0]
-    reported = bool(published(first.dataset, "erm"))
-    columns = ["method"]
-    for metric in METRICS:
-        columns += [METRIC_TITLES[metric], *([f"{METRIC_TITLES[metric]}, paper"] if reported else [])]
-    columns += ["strengths", "seeds"]
-    table = TextTable(
-        f"results-{first.dataset}-{first.preset}",
-        f"{DATA_SETS[first.dataset].title}, preset {first.preset}",
-        columns,
-        [],
-    )
+    data, reported = DATA_SETS[first.dataset], bool(published(first.dataset, "erm"))
+    titles = [METRIC_TITLES[metric] for metric in METRICS]
+    columns = [name for title in titles for name in (title, f"{title}, paper")[: 1 + reported]]
+    name, title = f"results-{first.dataset}-{first.preset}", f"{data.title}, preset {first.preset}"
+    table = TextTable(name, title, ["method", *columns, "strengths", "seeds"], [])
     for selection in selections:
         theirs = published(first.dataset, selection.method)
         cells: list[Cell] = [selection.variant]
         for metric in METRICS:
-            measured = selection.measured(metric)
             if is_outside(selection, metric):
                 table.marks[len(table.rows), len(cells)] = {"outside"}
-            cells.append(measured)
-            if reported:
-                cells.append(theirs[metric])
+            cells += [selection.measured(metric), *([theirs[metric]] if reported else [])]
         table.rows.append([*cells, _strengths_text(selection), _seeds_text(selection)])
     _mark_best(table)
     table.notes.append(f"The MCDP(0) expected under parity at these group sizes is {100 * floor:.2f}.")
-    if DATA_SETS[first.dataset].kind == "image":
+    if data.kind == "image":
         starts = sorted({record.start for selection in selections for record in selection.chosen.values()})
         table.notes.append(f"The networks start {' and '.join(starts)}.")
     return table
@@ -269,9 +255,10 @@ def numbers_text(values: Iterable[float]) -> str:
     return ", ".join(f"{value:g}" for value in values)
 
 
-# The hyper-parameters and the training times of the runs in a store.
+# The hyper-parameters of the runs in a store.
 
 
+# The settings that only some methods read.
 _METHODS_OF = {"temperature": ("diffabcc", "diffmcdp"), "search": ("diffmcdp",), "memory": ("diffmcdp",)}
 
 
@@ -280,42 +267,22 @@ def hyperparameter_table(records: Iterable[Record]) -> TextTable:
     columns = ["data", "preset", "method", "strengths compared", "of the grid", "settings of its own"]
     table = TextTable("hyper-parameters", "Hyper-parameters", columns, [])
     for (dataset, preset), own in by_grid(records).items():
-        title = DATA_SETS[dataset].title
-        shared = _shared(own)
+        title, shared = DATA_SETS[dataset].title, _shared(own)
         for variant, runs in by_variant(own):
             run = runs[0].run
             compared = sorted({record.run.strength for record in runs})
             grid = strengths_of(preset, dataset, run.method)
             share = "all" if set(compared) >= set(grid) else f"{len(compared)} of {len(grid)}"
-            settings = {name: value for name, value in _read_by(run).items() if name not in shared}
+            settings = {
+                name: value
+                for name, value in run.stated_settings.items()
+                if name not in shared and run.method in _METHODS_OF.get(name, (run.method,))
+            }
             table.rows.append(
                 [title, preset, variant, numbers_text(compared), share, _text(settings) or None]
             )
         table.notes.append(f"{title}, preset {preset}, all methods: {_text(shared)}.")
     return table
-
-
-def training_time_table(records: Iterable[Record]) -> TextTable:
-    """The training time, by method and device."""
-    columns = ["data", "preset", "method", "device", "runs", "seconds per run"]
-    table = TextTable("training-times", "Training time", columns, [])
-    for (dataset, preset), own in by_grid(records).items():
-        for variant, runs in by_variant(own):
-            for device in sorted({record.device for record in runs}):
-                seconds = [record.seconds for record in runs if record.device == device]
-                spread = stdev(seconds) if len(seconds) > 1 else None
-                cells = [DATA_SETS[dataset].title, preset, variant, device, str(len(seconds))]
-                table.rows.append([*cells, SeedMean(fmean(seconds), spread)])
-    return table
-
-
-def _read_by(run: Run) -> dict[str, Any]:
-    """The settings that a run's method reads."""
-    return {
-        name: value
-        for name, value in run.stated_settings.items()
-        if run.method in _METHODS_OF.get(name, (run.method,))
-    }
 
 
 def _shared(records: Sequence[Record]) -> dict[str, Any]:
@@ -354,10 +321,12 @@ def findings(selections: Sequence[MethodRuns]) -> list[str]:
         missing = [title for method, title in TITLES.items() if method not in plain]
         if missing:
             lines += ["", f"{title} has no chosen run of {', '.join(missing)}."]
-        ours = sorted(plain, key=lambda method: plain[method].mean("mcdp_0"))
-        paper = sorted(plain, key=lambda method: theirs[method]["mcdp_0"].mean)
-        lines += ["", f"Order in MCDP(0), {title}, lowest first:", ""]
-        lines += [f"- here: {_order(ours)}", f"- in the paper: {_order(paper)}", ""]
+        values = {
+            "here": {TITLES[method]: runs.mean("mcdp_0") for method, runs in plain.items()},
+            "in the paper": {TITLES[method]: theirs[method]["mcdp_0"].mean for method in plain},
+        }
+        orders = [f"- {where}: {', '.join(sorted(of, key=of.__getitem__))}" for where, of in values.items()]
+        lines += ["", f"Order in MCDP(0), {title}, lowest first:", "", *orders, ""]
     lines += _failures(selections)
     return ["## What could not be reproduced", "", *lines] if lines else []
 
@@ -385,10 +354,6 @@ def _failures(selections: Sequence[MethodRuns]) -> list[str]:
         for runs in selections
         if runs.failed
     ]
-
-
-def _order(methods: Sequence[str]) -> str:
-    return ", ".join(TITLES[method] for method in methods)
 
 
 def comparison(selections: Sequence[MethodRuns], records: Sequence[Record]) -> list[str]:
@@ -423,7 +388,10 @@ def better_baselines(ours: MethodRuns, records: Sequence[Record]) -> list[str]:
         if runs[0].run.method == "diffmcdp":
             continue
         for strength, own in by_strength(runs).items():
-            means = {metric: _mean(own, metric) for metric in ("ap", *_COMPARED)}
+            means = {
+                metric: 100.0 * fmean(record.metrics[f"test_{metric}"] for record in own)
+                for metric in ("ap", *_COMPARED)
+            }
             if means["ap"] < ours.mean("ap"):
                 continue
             lines += [
@@ -433,10 +401,6 @@ def better_baselines(ours: MethodRuns, records: Sequence[Record]) -> list[str]:
                 if means[metric] < ours.mean(metric)
             ]
     return lines
-
-
-def _mean(records: Sequence[Record], metric: str) -> float:
-    return 100.0 * fmean(record.metrics[f"test_{metric}"] for record in records)
 
 
 _HOW = (
@@ -452,12 +416,12 @@ def write_tables(store: Store, out: Path) -> list[Path]:
     """Write every table as LaTeX and CSV, all of them as one Markdown file, and return the paths."""
     records = records_of(store)
     selections = choose_runs(records)
-    first = {(record.run.dataset, record.run.preset): record for record in reversed(records)}
-    results = [
-        results_table(own, _noise_floor(store, first[own[0].dataset, own[0].preset]))
-        for own in by_data_set(selections)
-    ]
-    tables = [*results, hyperparameter_table(records), training_time_table(records)]
+    runs = {(record.run.dataset, record.run.preset): record.run for record in reversed(records)}
+    results = []
+    for own in by_data_set(selections):
+        sizes = store.scores(runs[own[0].dataset, own[0].preset]).group_sizes()
+        results.append(results_table(own, float(noise_floor(sizes, random_state=0))))
+    tables = [*results, hyperparameter_table(records)]
     page = [
         "# Results",
         "",
@@ -480,7 +444,7 @@ def write_tables(store: Store, out: Path) -> list[Path]:
 
 def runs_csv(records: Sequence[Record]) -> str:
     """A line for each run: its configuration, its metrics as fractions, and its time."""
-    rows = [{**record.run.to_dict(), **record.metrics, "seconds": record.seconds} for record in records]
+    rows = [{**asdict(record.run), **record.metrics, "seconds": record.seconds} for record in records]
     return csv_text([list(rows[0]), *([row[name] for name in rows[0]] for row in rows)])
 
 
@@ -488,8 +452,3 @@ def _made_with(records: Sequence[Record]) -> str:
     devices = sorted({record.device for record in records})
     versions = sorted({f"{name} {value}" for record in records for name, value in record.versions.items()})
     return f"{len(records)} runs, trained with {', '.join(versions)}, on {', '.join(devices)}."
-
-
-def _noise_floor(store: Store, record: Record) -> float:
-    """The MCDP(0) expected under parity at the group sizes of a run's test part."""
-    return float(noise_floor(store.scores(record.run).group_sizes(), random_state=0))

@@ -11,11 +11,11 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from heapq import heappop, heappush
-from typing import NamedTuple, Protocol, get_args
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from localparity._types import FloatArray, Group, IntervalMethod
+from localparity._types import FloatArray, IntervalMethod
 from localparity._validation import InputError, as_choice, as_count, as_probability, setting
 from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._score_counts import ScoreCounts
@@ -23,49 +23,28 @@ from localparity.metrics._gap_curve import GapCurve
 from localparity.uncertainty._deviations import deviation_resamples, deviations_of
 from localparity.uncertainty._resampling import Draws, Resampled, critical_value, least_resamples, repeat
 
-# The standard normal distribution of arrays, without what importing scipy takes.
+if TYPE_CHECKING:
+    from localparity.uncertainty._intervals import MeasuredPair
 
-
-_FARTHEST = 9.0
-_STEPS_BY_ONE = 512
-
-
-@cache
-def _table() -> tuple[FloatArray, FloatArray]:
-    values = np.arange(-_FARTHEST, _FARTHEST, 1.0 / _STEPS_BY_ONE)
-    return values, np.array([0.5 * math.erfc(-value / math.sqrt(2.0)) for value in values.tolist()])
-
-
-def normal_cdf(values: FloatArray) -> FloatArray:
-    """Return the standard normal distribution function, by lines between 9,216 of its values.
-
-    It is off by at most 1.2e-7, and below -1, where lines lie above it, by at most one part in 25,000.
-
-    Examples
-    --------
-    >>> normal_cdf(np.array([-1.96, 0.0, 1.0])).round(4)
-    array([0.025 , 0.5   , 0.8413])
-    """
-    return np.asarray(np.interp(values, *_table()))
-
-
+ComparedPair: TypeAlias = "GapCurve | MeasuredPair"
 Number = float | FloatArray
 _HALVINGS = 30
 _FOR_SCALE = 0.1
 """The part of an error that the share of a group in the population takes."""
 
-INTERVAL_METHODS: tuple[str, ...] = get_args(IntervalMethod)
+
+@cache
+def _normal_table() -> tuple[FloatArray, FloatArray]:
+    values = np.arange(-9.0, 9.0, 1.0 / 512)
+    return values, np.array([0.5 * math.erfc(-value / math.sqrt(2.0)) for value in values.tolist()])
 
 
-class ComparedPair(Protocol):
-    """Two groups among the people of a label: a `GapCurve`, or what was measured of one."""
+def normal_cdf(values: FloatArray) -> FloatArray:
+    """The standard normal distribution function, by lines between 9,216 of its values, without scipy.
 
-    @property
-    def groups(self) -> tuple[Group, Group]: ...
-    @property
-    def label(self) -> int | None: ...
-    @property
-    def sizes(self) -> tuple[float, float]: ...
+    It is off by at most 1.2e-7, and below -1, where lines lie above it, by at most one part in 25,000.
+    """
+    return np.asarray(np.interp(values, *_normal_table()))
 
 
 class IndependentSamples(NamedTuple):
@@ -81,7 +60,7 @@ class IndependentSamples(NamedTuple):
 
     @classmethod
     def of(cls, pair: ComparedPair) -> IndependentSamples:
-        """Return the samples that a pair compares."""
+        """The samples that a pair compares."""
         first, second = pair.sizes
         if pair.groups[1] is not EVERYONE:
             return cls(1.0, pair.sizes)
@@ -94,14 +73,9 @@ class IndependentSamples(NamedTuple):
         return self.scale < 1.0
 
     def scale_ends(self, error: float) -> tuple[float, float]:
-        """Return what the scale is at least and at most in the population, each but for an `error`.
+        """What the scale is at least and at most in the population, each but for an `error`.
 
         The share of the rest is a binomial one: these are the ends of Clopper and Pearson.
-
-        Examples
-        --------
-        >>> [round(end, 3) for end in IndependentSamples(0.9, (20, 180)).scale_ends(0.05)]
-        [0.858, 0.933]
         """
         if not self.shared:
             return 1.0, 1.0
@@ -126,11 +100,6 @@ def deviation_tail(sizes: tuple[Number, Number], radius: Number) -> FloatArray:
 
     It needs independent rows of one weight, nothing else. It holds for the gap between F_a at any threshold
     and F_b at any other one, too: scores may be repaired in between.
-
-    Examples
-    --------
-    >>> deviation_tail((1000, 1000), 0.1).round(5)
-    np.float64(0.00051)
     """
     first, second = (2.0 * size for size in sizes)
     both, square = first + second, radius * radius
@@ -142,13 +111,7 @@ def deviation_tail(sizes: tuple[Number, Number], radius: Number) -> FloatArray:
 
 
 def band_radius(sizes: tuple[Number, Number], error: float) -> FloatArray:
-    """Return how far the gap of two independent samples is off anywhere, but for a probability `error`.
-
-    Examples
-    --------
-    >>> band_radius((np.array([1000, 100]), np.array([1000, 10_000])), 0.05).round(4)
-    array([0.0712, 0.1423])
-    """
+    """How far the gap of two independent samples is off anywhere, but for a probability `error`."""
     # Either distribution may be off by this much, by the inequality of Dvoretzky, Kiefer and Wolfowitz.
     high = np.sqrt(0.5 * math.log(4.0 / error)) * sum(1.0 / np.sqrt(size) for size in sizes)
     low = np.zeros_like(high)
@@ -160,27 +123,27 @@ def band_radius(sizes: tuple[Number, Number], error: float) -> FloatArray:
 
 
 def pair_radii(pairs: Sequence[ComparedPair], error: float) -> FloatArray:
-    """Return the radius of the band of each pair by itself; everyone has the groups' shares of the sample."""
-    samples = [IndependentSamples.of(pair) for pair in pairs]
-    first, second = np.array([each.sizes for each in samples]).T
-    return np.array([each.scale for each in samples]) * band_radius((first, second), error)
+    """The radius of the band of each pair by itself; everyone has the groups' shares of the sample."""
+    scales, sizes = zip(*map(IndependentSamples.of, pairs), strict=True)
+    first, second = np.array(sizes).T
+    return np.array(scales) * band_radius((first, second), error)
 
 
 def band_ends(
     pairs: Sequence[ComparedPair], measured: FloatArray, error: float, *, upper: bool
 ) -> FloatArray:
-    """Return what MCDP of each pair (rows) is at least, or at most, given what it measures at each epsilon.
+    """What MCDP of each pair (rows) is at least, or at most, given what it measures at each epsilon.
 
     The ends of one pair hold together at all epsilons, but for a probability `error`. The scale of a group
     and everyone takes a part of the error, and the gap to the rest what is left.
     """
     samples = [IndependentSamples.of(pair) for pair in pairs]
-    first, second = np.array([each.sizes for each in samples]).T
-    for_scale = _FOR_SCALE * error if any(each.shared for each in samples) else 0.0
+    first, second = np.array([sample.sizes for sample in samples]).T
+    for_scale = _FOR_SCALE * error if any(sample.shared for sample in samples) else 0.0
     radii = band_radius((first, second), error - for_scale)
-    gaps = measured / np.array([each.scale for each in samples])[:, None]
+    gaps = measured / np.array([sample.scale for sample in samples])[:, None]
     moved = np.clip(gaps + (radii if upper else -radii)[:, None], 0.0, 1.0)
-    return np.asarray(np.array([each.scale_ends(for_scale)[upper] for each in samples])[:, None] * moved)
+    return np.asarray(np.array([sample.scale_ends(for_scale)[upper] for sample in samples])[:, None] * moved)
 
 
 def finite_sample_radii(pairs: Sequence[ComparedPair], confidence: float) -> FloatArray:
@@ -207,7 +170,7 @@ def as_interval_method(method: str | None, counts: ScoreCounts) -> str:
     """How intervals are made: "finite_sample" where rows are independent and weigh 1, else "bootstrap"."""
     if method is None:
         return "finite_sample" if counts.exchangeable else "bootstrap"
-    as_choice(method, "method", INTERVAL_METHODS)
+    as_choice(method, "method", get_args(IntervalMethod))
     if method == "finite_sample" and not counts.exchangeable:
         why = "clusters" if counts.clusters is not None else "weights"
         raise InputError(
@@ -243,9 +206,9 @@ def repair_radii(
     if counts.exchangeable:
         return finite_sample_radii(pairs, confidence)
     check_resamples(draws.n_resamples, confidence)
-    deviations = deviations_of(counts, comparison)
-    farthest = repeat(lambda rng: max(each.farthest(comparison, rng) for each in deviations), draws)
-    scale = np.concatenate([each.pairs(comparison).scale for each in deviations])
+    strata = deviations_of(counts, comparison)
+    farthest = repeat(lambda rng: max(stratum.farthest(comparison, rng) for stratum in strata), draws)
+    scale = np.concatenate([stratum.pairs(comparison).scale for stratum in strata])
     return np.asarray(critical_value(farthest.ravel(), confidence) / scale)
 
 
@@ -348,25 +311,13 @@ _PARTS = 200
 
 
 def hoeffding_margin(sizes: tuple[float, float], error: float) -> float:
-    """Return how far a difference of two shares may be below the true one, by Hoeffding's inequality.
-
-    Examples
-    --------
-    >>> round(hoeffding_margin((1000, 1000), 0.05), 4)
-    0.0547
-    """
+    """How far a difference of two shares may be below the true one, by Hoeffding's inequality."""
     first, second = sizes
     return math.sqrt(0.5 * math.log(1.0 / error) * (1.0 / first + 1.0 / second))
 
 
 def threshold_end(measured: float, sizes: tuple[float, float], error: float) -> float:
-    """Return what the largest gap of two samples is at most, but for a probability `error`.
-
-    Examples
-    --------
-    >>> [round(threshold_end(0.1, (n, n), 0.05), 4) for n in (10, 1000, 10_000)]
-    [0.5319, 0.1376, 0.1118]
-    """
+    """What the largest gap of two samples is at most, but for a probability `error`."""
     if measured >= 1.0:
         return 1.0
     tail = _GapTail(measured, sizes)
@@ -378,14 +329,9 @@ def threshold_end(measured: float, sizes: tuple[float, float], error: float) -> 
 
 
 def shared_end(measured: float, sizes: tuple[float, float], error: float) -> float:
-    """Return what the largest gap of a group and everyone is at most, from the sizes of it and of the rest.
+    """What the largest gap of a group and everyone is at most, from the sizes of it and of the rest.
 
     Intervals of gaps to the rest are halved where the largest product may be, until they are short.
-
-    Examples
-    --------
-    >>> [round(shared_end(0.09, (n, 9 * n), 0.05), 3) for n in (10, 1000)]
-    [0.544, 0.116]
     """
     region = _Region(measured, sizes, error)
     low, high = region.gaps
@@ -417,7 +363,7 @@ class _Region:
         self.gaps = measured / float(self._shares[-1]), high
 
     def largest_product(self, begin: float, end: float) -> float:
-        """Return a bound of the products of a share and a gap between `begin` and `end`."""
+        """A bound of the products of a share and a gap between `begin` and `end`."""
         from scipy.special import ndtri
 
         # A gap of 1 leaves its two shares no chance to differ; the tail falls with the gap.
@@ -451,7 +397,7 @@ class _GapTail:
         self._bounded, self._averaged = (larger, smaller) if self._sums else (smaller, larger)
 
     def __call__(self, gap: float) -> float:
-        """Return the largest probability over the chances of X and Y, whose sum is 1 + `gap`."""
+        """The largest probability over the chances of X and Y, whose sum is 1 + `gap`."""
         places = np.clip(_PLACES, _ROUNDING, 1.0 - _ROUNDING) * (1.0 - gap)
         chance, other = gap + places, 1.0 - places
         share, weight = (_summed if self._sums else _integrated)(self._averaged, other)
@@ -463,7 +409,7 @@ class _GapTail:
 
 
 def signed_root(share: FloatArray, chance: FloatArray, size: float) -> FloatArray:
-    """Return the signed root of twice the divergence of `size` draws: near a standard normal value."""
+    """The signed root of twice the divergence of `size` draws: near a standard normal value."""
     other = 1.0 - share
     divergence = share * np.log(np.maximum(share, _TINY) / chance)
     divergence += other * np.log(np.maximum(other, _TINY) / (1.0 - chance))
@@ -496,40 +442,35 @@ def _integrated(size: float, chance: FloatArray) -> tuple[FloatArray, FloatArray
 def upper_ends(
     pairs: Sequence[ComparedPair], largest: FloatArray, most: FloatArray, error: float
 ) -> FloatArray:
-    """Return what MCDP of each pair is at most at each epsilon.
+    """What MCDP of each pair is at most at each epsilon.
 
-    The ends of one pair hold together, but for a probability `error`, and each pair by itself. Of very many
-    pairs, those that cannot have the largest end at epsilon 0 take Hoeffding's margin there, which is wider
-    and quick to compute.
-
-    `largest` is what each pair measures at epsilon 0 at most, `most` (pairs, epsilons) at each epsilon.
+    The ends of one pair hold together, but for a probability `error`, and each pair by itself. `largest` is
+    what each pair measures at epsilon 0 at most, `most` (pairs, epsilons) at each epsilon.
     """
     windows = band_ends(pairs, most, _FOR_WINDOWS * error, upper=True)
     return np.minimum(_threshold_ends(pairs, largest, (1.0 - _FOR_WINDOWS) * error)[:, None], windows)
 
 
 def _threshold_ends(pairs: Sequence[ComparedPair], largest: FloatArray, error: float) -> FloatArray:
-    """Return what the largest gap of each pair is at most."""
+    """What the largest gap of each pair is at most.
+
+    Of very many pairs, those that cannot have the largest end take Hoeffding's margin, which is wider and
+    quick to compute.
+    """
     samples = [IndependentSamples.of(pair) for pair in pairs]
-    ends = np.array([_quick_end(*each, error) for each in zip(samples, largest.tolist(), strict=True)])
+    ends = np.array([_quick_end(*known, error) for known in zip(samples, largest.tolist(), strict=True)])
     highest = 0.0
-    for number, place in enumerate(np.argsort(-ends)):
-        if number >= _MOST_CLOSE and ends[place] <= highest:
+    for number, index in enumerate(np.argsort(-ends)):
+        if number >= _MOST_CLOSE and ends[index] <= highest:
             break
-        end_of = shared_end if samples[place].shared else threshold_end
-        ends[place] = end_of(float(largest[place]), samples[place].sizes, error)
-        highest = max(highest, ends[place])
+        end_of = shared_end if samples[index].shared else threshold_end
+        ends[index] = end_of(float(largest[index]), samples[index].sizes, error)
+        highest = max(highest, ends[index])
     return ends
 
 
 def _quick_end(samples: IndependentSamples, measured: float, error: float) -> float:
-    """Return a bound of the largest gap that no shorter one lies above."""
+    """A bound of the largest gap that no shorter one lies above."""
     alone = _ETA * error if samples.shared else error
     gap = measured / samples.scale + hoeffding_margin(samples.sizes, alone)
     return samples.scale_ends(alone)[1] * min(gap, 1.0)
-
-
-def upper_end(curves: Sequence[GapCurve], epsilon: float, confidence: float) -> float:
-    """Return what MCDP(epsilon) in the population is at most, with probability `confidence`."""
-    most = np.array([curve.bounds()[1].mcdp_at(np.array([0.0, epsilon])) for curve in curves])
-    return float(upper_ends(curves, most[:, 0], most[:, 1:], 1.0 - confidence).max())

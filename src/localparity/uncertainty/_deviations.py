@@ -24,7 +24,6 @@ from localparity.uncertainty._resampling import (
     mcdp_of_pairs,
     resample,
     studentised_pairs,
-    window_ends,
     worst_of_pairs,
 )
 
@@ -92,11 +91,6 @@ class Deviations:
         """What a group's deviations are multiplied with, since their size is itself an estimate."""
         return inflation_of(self.degrees)
 
-    @property
-    def _pseudo_weights(self) -> FloatArray:
-        """For each group, the weight supposed at either end of the scores: of rows as heavy as any seen."""
-        return _PSEUDO_ROWS * self.heaviest
-
     def deviated(self, comparison: Comparison, rng: np.random.Generator) -> FloatArray:
         r"""How far each distribution may be from the true one: a draw of the multiplier bootstrap.
 
@@ -105,9 +99,13 @@ class Deviations:
         Each contribution is multiplied with an independent standard normal number. Two rows as heavy as any
         at either end of the scores keep a group of few or equal scores from looking as if it were known.
         """
-        supposed = self._pseudo_weights
+        supposed = _PSEUDO_ROWS * self.heaviest
         ends = supposed / np.sqrt(_PSEUDO_ROWS) * rng.standard_normal((2, supposed.size))
-        moved = np.cumsum(self._multiplied(rng), axis=1) + ends[0][:, None]
+        if self.clusters is None:
+            drawn = rng.standard_normal(self.squares.shape) * self._deviations
+        else:
+            drawn = self.clusters.multiplied(self.unit_knots.size, rng)
+        moved = np.cumsum(np.asarray(drawn * self.inflation[:, None]), axis=1) + ends[0][:, None]
         in_all = moved[:, -1] + ends[1]
         totals, shares = self.totals, self._padded_shares
         if comparison.compare == "to_overall":
@@ -120,19 +118,11 @@ class Deviations:
     @cached_property
     def _padded_shares(self) -> FloatArray:
         """The distributions of the groups, and of everyone, with the rows supposed at either end."""
-        supposed = self._pseudo_weights
+        supposed = _PSEUDO_ROWS * self.heaviest
         below = np.cumsum(self.weights, axis=1) + supposed[:, None]
         below = np.vstack([below, below.sum(axis=0)])
         totals = self.totals + 2.0 * supposed
         return np.asarray(below / np.append(totals, totals.sum())[:, None], dtype=np.float64)
-
-    def _multiplied(self, rng: np.random.Generator) -> FloatArray:
-        """The sum of multiplied weights at each knot."""
-        if self.clusters is None:
-            drawn = rng.standard_normal(self.squares.shape) * self._deviations
-        else:
-            drawn = self.clusters.multiplied(self.unit_knots.size, rng)
-        return np.asarray(drawn * self.inflation[:, None])
 
     @cached_property
     def _deviations(self) -> FloatArray:
@@ -151,9 +141,6 @@ class Deviations:
         first, second, scale = self.pairs(comparison)
         return float((scale * np.maximum(high[first] - low[second], high[second] - low[first])).max())
 
-    def _ranges(self, half_widths: FloatArray) -> Ranges:
-        return Ranges(np.arange(self.n_knots), window_ends(self.unit_knots, self.unit_knots, half_widths))
-
     def seen(self, comparison: Comparison, half_widths: FloatArray) -> FloatArray:
         """MCDP of each pair (rows) at each half-width, at these thresholds."""
         weights = self.weights
@@ -161,11 +148,11 @@ class Deviations:
             weights = np.vstack([weights, weights.sum(axis=0)])
         below = np.cumsum(weights, axis=1)
         below /= below[:, -1:].copy()
-        return mcdp_of_pairs(below, self.pairs(comparison), self._ranges(half_widths))
+        return mcdp_of_pairs(below, self.pairs(comparison), Ranges.at_knots(self.unit_knots, half_widths))
 
     def measuring(self, comparison: Comparison, half_widths: FloatArray) -> Measure:
         """What measures MCDP of the worst pair in resamples, each from a random stream."""
-        pairs, ranges = self.pairs(comparison), self._ranges(half_widths)
+        pairs, ranges = self.pairs(comparison), Ranges.at_knots(self.unit_knots, half_widths)
 
         def measure(streams: Sequence[np.random.Generator]) -> FloatArray:
             drawn = np.stack([self.deviated(comparison, stream) for stream in streams], axis=1)
@@ -175,20 +162,16 @@ class Deviations:
 
 
 def inflation_of(degrees: FloatArray) -> FloatArray:
-    """Student's quantile over the normal one.
-
-    The degrees of freedom are those that Satterthwaite gives a sum of squares: the number of rows that carry
-    it.
-    """
+    """Student's quantile over the normal one, at Satterthwaite's degrees of freedom of a sum of squares."""
     from scipy.stats import norm, t
 
     return np.asarray(t.ppf(0.975, np.maximum(degrees, 1.0)) / norm.ppf(0.975))
 
 
 def variances_of(degrees: FloatArray, effective_sizes: FloatArray, heaviest: FloatArray) -> FloatArray:
-    """How much the distribution of each group deviates, given the share that its heaviest row has in it.
+    """How much each group's distribution deviates: what its rows contribute, and those supposed at the ends.
 
-    It adds up from the rows' contributions, inflated, and those of the rows supposed at the ends.
+    `heaviest` is the share that the heaviest row has in its group.
     """
     return np.asarray(inflation_of(degrees) ** 2 / effective_sizes + 2.0 * _PSEUDO_ROWS * heaviest**2)
 
@@ -211,22 +194,19 @@ def deviations_of(counts: ScoreCounts, comparison: Comparison) -> list[Deviation
     deviations = []
     for label, stratum in strata.items():
         clusters = None if counts.clusters is None else counts.clusters.among(list(stratum), label)
-        each = Deviations.of_stratum(stratum, n_knots, clusters)
-        unit_knots = units_of(each.unit_knots, counts.score_range, counts.resolution)
-        deviations.append(replace(each, unit_knots=unit_knots))
+        laid = Deviations.of_stratum(stratum, n_knots, clusters)
+        unit_knots = units_of(laid.unit_knots, counts.score_range, counts.resolution)
+        deviations.append(replace(laid, unit_knots=unit_knots))
     return deviations
 
 
 def deviation_resamples(
     counts: ScoreCounts, comparison: Comparison, epsilons: FloatArray, draws: Draws
 ) -> Resampled:
-    """How far each pair's gap may be off: draws of the multiplier bootstrap, at up to 8,192 thresholds.
-
-    Pairs come in the order of the counts' curves.
-    """
-    deviations = deviations_of(counts, comparison)
+    """How far the gaps of the counts' curves may be off, by the multiplier bootstrap."""
+    strata = deviations_of(counts, comparison)
     half_widths = carried_half_widths(epsilons, counts.resolution)
-    seen = np.concatenate([each.seen(comparison, half_widths) for each in deviations])
+    seen = np.concatenate([stratum.seen(comparison, half_widths) for stratum in strata])
     return resample(
-        deviations, draws, comparison=comparison, epsilons=epsilons, seen=seen, resolution=counts.resolution
+        strata, draws, comparison=comparison, epsilons=epsilons, seen=seen, resolution=counts.resolution
     )

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from localparity.report import ImpactRatioDisplay
 
 
-# One group at one cutoff: its selection rate, and how that compares with the reference group's.
-
-
 @dataclass(frozen=True)
 class ImpactRatio:
     """A group at one cutoff: how many are selected, and how that compares with the reference group.
@@ -50,9 +47,9 @@ class ImpactRatio:
         The group, and the group that it is compared with.
     selected, size : float
         How many of the group are selected, of how many; with weights, their weight.
-    rate, ratio, odds_ratio : float
-        The selection rate, and what it is as a ratio to the reference's: of rates, and of odds.
-    rate_interval, ratio_interval, odds_ratio_interval : Interval or None
+    rate, ratio : float
+        The selection rate, and its ratio to that of the reference.
+    rate_interval, ratio_interval : Interval or None
         Their intervals, which hold at all cutoffs and for all groups together; None without bands.
     shortfall : float
         How many more of the group would have to be selected to reach the reference's rate.
@@ -73,19 +70,17 @@ class ImpactRatio:
     size: float
     rate: float
     ratio: float
-    odds_ratio: float
     rate_interval: Interval | None
     ratio_interval: Interval | None
-    odds_ratio_interval: Interval | None
     shortfall: float
 
 
 def finite(value: Any) -> Any:
     """A number, or None in place of one that JSON does not have; inside dictionaries and lists too."""
     if isinstance(value, dict):
-        return {key: finite(each) for key, each in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(each) for each in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -105,13 +100,7 @@ _BY_TRANSFORM = 2**17
 
 
 def shared_error(confidence: float, groups: int) -> float:
-    """The error of each of several independent groups whose bands hold together with a confidence.
-
-    Examples
-    --------
-    >>> round(shared_error(0.95, 1), 4), round(shared_error(0.95, 2), 4)
-    (0.05, 0.0253)
-    """
+    """The error of each of several independent groups whose bands hold together with a confidence."""
     return -math.expm1(math.log(confidence) / groups)
 
 
@@ -130,12 +119,6 @@ def rate_band(size: int, error: float) -> tuple[FloatArray, FloatArray]:
     quantile of the distribution of :math:`U_{(k)}`, Beta(k, n + 1 - k), at one level for all k. In groups of
     more than 1,500 rows, k runs over about as many ranks, which are the closer to each other the nearer the
     tails, and a rank between two of them has the end of its neighbour.
-
-    Examples
-    --------
-    >>> low, high = rate_band(100, 0.05)
-    >>> low[[0, 5, 50, 100]].round(3), high[[0, 5, 50, 100]].round(3)
-    (array([0.   , 0.008, 0.346, 0.934]), array([0.066, 0.154, 0.654, 1.   ]))
     """
     ranks = _ranks(size)
     ends = _ends(size, ranks, _local_level(size, error, ranks))
@@ -177,20 +160,11 @@ def _local_level(size: int, error: float, ranks: IntArray) -> float:
 
 
 def hold_probability(size: int, ranks: IntArray, ends: FloatArray) -> float:
-    """Return the probability that uniform order statistics stay between ends, and their mirror images.
+    """The probability that no uniform order statistic lies below its rank's end, or above the mirrored end.
 
     The number of uniform numbers below u is a Poisson process, given how many there are in all (Khmaladze and
-    Shinjikashvili, 2001). It may be less than a rank at that rank's lower end, and must reach a rank at that
-    rank's upper end; the distribution of the process that has met all ends so far is carried from one to the
-    next.
-
-    No order statistic of a rank may lie below the rank's end, and none of rank ``size + 1 - ranks`` above 1
-    less the same.
-
-    Examples
-    --------
-    >>> round(hold_probability(1, np.array([1]), np.array([0.025])), 12)
-    0.95
+    Shinjikashvili, 2001): below a rank at that rank's lower end, at or above it at the upper end. The
+    distribution of the process that has met all ends so far is carried from one end to the next.
     """
     places = np.concatenate([ends, 1.0 - ends])
     order = np.argsort(places, kind="stable")
@@ -240,7 +214,8 @@ def _log_factorials(numbers: IntArray) -> FloatArray:
     return np.asarray(gammaln(numbers + 1.0))
 
 
-MIN_RATE = 0.05
+_LEAST_RATE = 0.05
+"""The lowest ratio is looked for where at least this share of the reference group is selected."""
 _ALMOST = 1e-9
 _MOST_WRITTEN = 500
 
@@ -310,13 +285,6 @@ class ImpactRatioCurve:
         return self.selection.cutoffs
 
     @property
-    def whole(self) -> bool:
-        """Whether the scores are whole numbers, such as deciles, on a range wider than 1."""
-        low, high = self.score_range
-        known = self.selection.least is self.selection.selected
-        return known and high - low > 1.0 and bool((self.cutoffs[1:] == np.rint(self.cutoffs[1:])).all())
-
-    @property
     def rates(self) -> FloatArray:
         """The selection rates."""
         return self.selection.rates
@@ -327,26 +295,16 @@ class ImpactRatioCurve:
         return self._over_reference(self.rates, self.rates)
 
     @cached_property
-    def odds_ratios(self) -> FloatArray:
-        """The odds of being selected over the reference's; not a number where both are 0 or infinite."""
-        odds = _odds(self.rates)
-        return self._over_reference(odds, odds)
-
-    @cached_property
     def rate_bands(self) -> tuple[FloatArray, FloatArray]:
         """The lower and the upper ends of the selection rates; an error without a confidence."""
         if self.confidence is None:
             raise ValueError("the curve has no bands; make it with a confidence")
         error = shared_error(self.confidence, len(self.groups))
-        sizes = self.selection.sizes.astype(np.int64).tolist()
-        bands = [rate_band(size, error) for size in sizes]
-        counted = zip(bands, self.selection.least, self.selection.most, strict=True)
-        ends = [
-            (band[0][np.floor(least).astype(np.int64)], band[1][np.ceil(most).astype(np.int64)])
-            for band, least, most in counted
-        ]
-        low, high = (np.stack(side) for side in zip(*ends, strict=True))
-        return low, high
+        selection = self.selection
+        bands = [rate_band(size, error) for size in selection.sizes.astype(np.int64).tolist()]
+        least, most = np.floor(selection.least).astype(np.int64), np.ceil(selection.most).astype(np.int64)
+        low = np.stack([band[0][row] for band, row in zip(bands, least, strict=True)])
+        return low, np.stack([band[1][row] for band, row in zip(bands, most, strict=True)])
 
     @cached_property
     def ratio_bands(self) -> tuple[FloatArray, FloatArray]:
@@ -355,36 +313,14 @@ class ImpactRatioCurve:
         return self._over_reference(low, high), self._over_reference(high, low)
 
     @cached_property
-    def odds_ratio_bands(self) -> tuple[FloatArray, FloatArray]:
-        """The lower and the upper ends of the odds ratios."""
-        low, high = map(_odds, self.rate_bands)
-        return self._over_reference(low, high), self._over_reference(high, low)
+    def shortfalls(self) -> FloatArray:
+        """How many more of each group would have to be selected to reach the reference's rate as it is.
 
-    @cached_property
-    def least_ratios(self) -> FloatArray:
-        """The ratios, and the least that they can be where the counts do not have every score."""
-        shares = self.selection.shares
-        return self._over_reference(shares(self.selection.least), shares(self.selection.most))
-
-    def shortfall(self, min_ratio: float = 1.0) -> FloatArray:
-        """Return how many more of each group would have to be selected to reach a ratio to the reference.
-
-        The reference's own selection is taken to stay as it is.
-
-        Parameters
-        ----------
-        min_ratio : float
-            The ratio to reach, a fraction in [0, 1].
-
-        Returns
-        -------
-        ndarray of shape (groups, cutoffs)
-            Whole people; with weights, weight.
+        They are whole people; with weights, weight.
         """
-        min_ratio = as_fraction(min_ratio, "min_ratio")
         rates = self.rates
         aim = rates.max(axis=0) if self.reference is None else rates[self.groups.index(self.reference)]
-        missing = min_ratio * aim * self.selection.sizes[:, None] - self.selection.selected
+        missing = aim * self.selection.sizes[:, None] - self.selection.selected
         if self.selection.selected.dtype.kind == "i":
             missing = np.ceil(missing - _ALMOST * self.selection.sizes[:, None])
         return np.asarray(np.maximum(missing, 0.0), dtype=np.float64)
@@ -414,56 +350,50 @@ class ImpactRatioCurve:
             raise InputError(f"must be >= {first}, below which too few people are, got {cutoff:g}", "cutoff")
         if not self.selection.selected[:, place].any():
             raise ValueError(f"nobody is selected at cutoff {cutoff:g}, so no ratio is defined")
-        there = self._only(place, at_cutoff=cutoff <= self.cutoffs[place])
-        return tuple(there._ratio(row) for row in range(len(self.groups)))
+        return self._ratios_at(place, at_cutoff=cutoff <= self.cutoffs[place])
 
-    def _only(self, place: int, *, at_cutoff: bool) -> ImpactRatioCurve:
-        """The curve at one cutoff by itself, or anywhere from it up to the next."""
-        return replace(self, selection=self.selection.only(place, at_cutoff=at_cutoff), accuracy=None)
+    def _ratios_at(self, place: int, *, at_cutoff: bool) -> tuple[ImpactRatio, ...]:
+        """Every group at one cutoff by itself, or anywhere from it up to the next."""
+        there = replace(self, selection=self.selection.only(place, at_cutoff=at_cutoff), accuracy=None)
+        best = self.groups[int(there.rates.argmax())] if self.reference is None else self.reference
 
-    def _ratio(self, row: int) -> ImpactRatio:
-        """A group, of a curve at one cutoff."""
-        best = self.groups[int(self.rates.argmax())] if self.reference is None else self.reference
-        names = ("rate", "ratio", "odds_ratio")
-        values: dict[str, Any] = {name: float(getattr(self, f"{name}s")[row, 0]) for name in names}
-        intervals: dict[str, Any] = {f"{name}_interval": None for name in names}
-        if self.confidence is not None:
-            for name in names:
-                low, high = (float(end[row, 0]) for end in getattr(self, f"{name}_bands"))
-                intervals[f"{name}_interval"] = Interval(low, values[name], high, self.confidence)
-        return ImpactRatio(
-            group=self.groups[row],
-            reference=best,
-            selected=float(self.selection.selected[row, 0]),
-            size=float(self.selection.sizes[row]),
-            shortfall=float(self.shortfall()[row, 0]),
-            **values,
-            **intervals,
-        )
+        def interval(row: int, value: float, name: str) -> Interval | None:
+            if self.confidence is None:
+                return None
+            low, high = (float(end[row, 0]) for end in getattr(there, name))
+            return Interval(low, value, high, self.confidence)
 
-    def worst(self, min_rate: float = MIN_RATE) -> tuple[float, ImpactRatio]:
-        """Return the lowest ratio at any cutoff, and that cutoff.
+        ratios = []
+        for row, group in enumerate(self.groups):
+            rate, ratio = float(there.rates[row, 0]), float(there.ratios[row, 0])
+            ratios.append(
+                ImpactRatio(
+                    group,
+                    best,
+                    selected=float(there.selection.selected[row, 0]),
+                    size=float(there.selection.sizes[row]),
+                    rate=rate,
+                    ratio=ratio,
+                    rate_interval=interval(row, rate, "rate_bands"),
+                    ratio_interval=interval(row, ratio, "ratio_bands"),
+                    shortfall=float(there.shortfalls[row, 0]),
+                )
+            )
+        return tuple(ratios)
 
-        Parameters
-        ----------
-        min_rate : float
-            Only cutoffs at which the reference's selection rate is at least this, so that a cutoff that
-            selects one person does not count; where there are none, those with the highest rate.
+    def _worst(self) -> tuple[float, ImpactRatio]:
+        """The first cutoff with the lowest ratio, and the group that has it, where not too few are selected.
 
-        Returns
-        -------
-        tuple of float and ImpactRatio
-            The cutoff, the first of several; and the group that has the lowest ratio there.
+        Where all cutoffs select too few of the reference group, those with its highest rate are looked at.
         """
-        min_rate = as_probability(min_rate, "min_rate")
         rates = self.rates if self.reference is None else self.rates[[self.groups.index(self.reference)]]
         if not rates.any():
             raise ValueError("no cutoff selects anybody of the reference group, so no ratio is defined")
-        looked_at = np.flatnonzero(rates.max(axis=0) >= min(min_rate, rates.max()))
+        looked_at = np.flatnonzero(rates.max(axis=0) >= min(_LEAST_RATE, rates.max()))
         ratios = self.ratios[:, looked_at]
         row, column = np.unravel_index(int(ratios.argmin()), ratios.shape)
         place = int(looked_at[column])
-        return float(self.cutoffs[place]), self._only(place, at_cutoff=True)._ratio(int(row))
+        return float(self.cutoffs[place]), self._ratios_at(place, at_cutoff=True)[row]
 
     def safe_cutoffs(self, min_ratio: float = 0.8) -> SafeCutoffs:
         """Return the cutoffs at which every group's ratio is at least `min_ratio`.
@@ -478,14 +408,17 @@ class ImpactRatioCurve:
         SafeCutoffs
         """
         min_ratio = as_fraction(min_ratio, "min_ratio")
-        aim = min_ratio * (1.0 - _SLACK)
-        by_estimate = _ranges(self, np.all(self.least_ratios >= aim, axis=0))
+        aim, selection = min_ratio * (1.0 - _SLACK), self.selection
+        # Where the counts do not have every score, the least that the ratios can be.
+        least = self._over_reference(selection.shares(selection.least), selection.shares(selection.most))
+        by_estimate = _ranges(self, np.all(least >= aim, axis=0))
         by_band = None
         if self.confidence is not None:
             by_band = _ranges(self, np.all(self.ratio_bands[0] >= aim, axis=0))
-        cutoff, worst = self.worst()
-        complete = self.selection.complete
-        return SafeCutoffs(min_ratio, self.confidence, by_estimate, by_band, worst, cutoff, complete)
+        cutoff, worst = self._worst()
+        return SafeCutoffs(
+            min_ratio, self.confidence, by_estimate, by_band, worst, cutoff, selection.complete
+        )
 
     def disclosed(self, min_group_size: int = DISCLOSURE_LIMIT, *, most: int = 10_000) -> ImpactRatioCurve:
         """Return the curve at so few cutoffs that every step rests on enough people, to be handed on.
@@ -534,11 +467,10 @@ class ImpactRatioCurve:
             What is not a number, as where nobody is selected, or infinite is None.
         """
         shown = self.disclosed(min_group_size, most=_MOST_WRITTEN)
-        arrays = {"rates": shown.rates, "ratios": shown.ratios, "odds_ratios": shown.odds_ratios}
-        arrays["shortfalls"] = shown.shortfall()
+        arrays = {"rates": shown.rates, "ratios": shown.ratios, "shortfalls": shown.shortfalls}
         if self.confidence is not None:
-            for name in ("rate", "ratio", "odds_ratio"):
-                arrays[f"{name}s_low"], arrays[f"{name}s_high"] = getattr(shown, f"{name}_bands")
+            arrays["rates_low"], arrays["rates_high"] = shown.rate_bands
+            arrays["ratios_low"], arrays["ratios_high"] = shown.ratio_bands
         groups: list[dict[str, Any]] = [{"group": group} for group in self.groups]
         for row, of_group in enumerate(groups):
             if self.standardised_differences is not None:
@@ -584,13 +516,6 @@ class ImpactRatioCurve:
     def __repr__(self) -> str:
         reference = "the best-off group" if self.reference is None else repr(self.reference)
         return f"ImpactRatioCurve({len(self.groups)} groups, {self.cutoffs.size} cutoffs, over {reference})"
-
-
-def _odds(rates: FloatArray) -> FloatArray:
-    return quotients(rates, 1.0 - rates)
-
-
-# The cutoffs at which no group's selection rate falls short of another's by more than a ratio.
 
 
 _SLACK = 1e-12
@@ -691,8 +616,8 @@ class SafeCutoffs:
     def best(self) -> CutoffRange | None:
         """The range with the most accurate cutoff, of those by the band where there is one."""
         ranges = self.by_estimate if self.by_band is None else self.by_band
-        known = [each for each in ranges if each.accuracy is not None]
-        return max(known, key=lambda each: each.accuracy or 0.0, default=None)
+        known = [cutoffs for cutoffs in ranges if cutoffs.accuracy is not None]
+        return max(known, key=lambda cutoffs: cutoffs.accuracy or 0.0, default=None)
 
     @property
     def worst_sentence(self) -> str:
@@ -736,17 +661,17 @@ class SafeCutoffs:
         -------
         dict
         """
-        said = {"sentence": self.sentence, "worst_sentence": self.worst_sentence}
-        plain: dict[str, Any] = finite({**said, **asdict(self)})
+        sentences = {"sentence": self.sentence, "worst_sentence": self.worst_sentence}
+        plain: dict[str, Any] = finite({**sentences, **asdict(self)})
         return plain
 
 
 def _one_of(ranges: Sequence[CutoffRange]) -> str:
     """A few ranges in words, the widest, and that there are others."""
-    widest = sorted(ranges, key=lambda each: each.low - each.high)[:_MOST_NAMED]
+    widest = sorted(ranges, key=lambda run: run.low - run.high)[:_MOST_NAMED]
     least = _LEAST_NAMED * (widest[0].high - widest[0].low)
-    named = sorted([each for each in widest if each.high - each.low >= least], key=lambda each: each.low)
-    text = ", or ".join(f"{'a' if each.single else 'any'} cutoff {each.text}" for each in named)
+    named = sorted([run for run in widest if run.high - run.low >= least], key=lambda run: run.low)
+    text = ", or ".join(f"{'a' if run.single else 'any'} cutoff {run.text}" for run in named)
     others = len(ranges) - len(named)
     if not others:
         return text
@@ -758,29 +683,24 @@ def _ranges(curve: ImpactRatioCurve, safe: BoolArray) -> tuple[CutoffRange, ...]
     edges = np.flatnonzero(np.diff(np.concatenate([[False], safe, [False]])))
     selection = curve.selection
     shares = selection.selected.sum(axis=0) / selection.sizes.sum()
+    # Whether the scores are whole numbers, such as deciles, on a range wider than 1.
+    whole = selection.least is selection.selected and curve.score_range[1] - curve.score_range[0] > 1.0
+    whole = whole and bool((curve.cutoffs[1:] == np.rint(curve.cutoffs[1:])).all())
     ranges = []
     for start, end in edges.reshape(-1, 2).tolist():
         low, top = float(curve.cutoffs[start]), end == curve.cutoffs.size
         high = curve.score_range[1] if top else float(curve.cutoffs[end])
         best = accuracy = None
         if curve.accuracy is not None:
-            place = start + int(curve.accuracy[start:end].argmax())
-            best, accuracy = float(curve.cutoffs[place]), float(curve.accuracy[place])
-        text = _text(low, high, top, curve.whole)
+            index = start + int(curve.accuracy[start:end].argmax())
+            best, accuracy = float(curve.cutoffs[index]), float(curve.accuracy[index])
+        if low == high:
+            text = f"of {number_text(low)}"
+        else:
+            text = "from {} to {}".format(*round_inward(low, high)) if top else run_text(low, high, whole)
         ends = float(shares[start]), float(shares[end - 1])
         ranges.append(CutoffRange(low, high, top, *ends, best, accuracy, text))
     return tuple(ranges)
-
-
-def _text(low: float, high: float, top: bool, whole: bool) -> str:
-    if low == high:
-        return f"of {number_text(low)}"
-    if top:
-        return "from {} to {}".format(*round_inward(low, high))
-    return run_text(low, high, whole)
-
-
-# From predictions or counts to the curve of impact ratios, and to what follows from it.
 
 
 def impact_ratio_curve(
@@ -834,20 +754,6 @@ def impact_ratio_curve(
     """
     comparison = Comparison(criterion, min_group_size=min_group_size)
     counts = as_counts(checked_data(data, comparison))
-    return curve_of_counts(
-        counts, comparison, reference=reference, higher_is=higher_is, confidence=confidence
-    )
-
-
-def curve_of_counts(
-    counts: ScoreCounts,
-    comparison: Comparison,
-    *,
-    reference: Group | None,
-    higher_is: HigherIs,
-    confidence: float | None,
-) -> ImpactRatioCurve:
-    """The curve of counts, under the one label that a criterion compares."""
     as_choice(higher_is, "higher_is", ("better", "worse"))
     strata = strata_of(counts, comparison)
     if len(strata) > 1:

@@ -21,11 +21,6 @@ def look_share(look: int) -> float:
     By the union bound, bands that each fail with at most this share of an error fail at any look, ever, with
     at most that error, however the looks depend on each other. The share decreases slowly: the look of day
     3,650 has 1 / 87,700 of the error, and that of day 365 has 1 / 7,000, for which a band is 5% shorter.
-
-    Examples
-    --------
-    >>> [round(look_share(look), 6) for look in (1, 2, 3650)]
-    [0.094478, 0.044076, 1.1e-05]
     """
     return float(look**-_DECAY / _ALL_LOOKS)
 
@@ -62,11 +57,6 @@ def average_radius(variance: float, error: float) -> float:
     So does the confidence sequence of Howard and Ramdas (2022, *Sequential estimation of quantiles with
     applications to A/B testing and best-arm identification*), which holds at every row without a share for
     each look. With 200 + 200 rows a look it is longer than this band up to 100,000 looks.
-
-    Examples
-    --------
-    >>> round(average_radius(1 / 6400 + 1 / 6400, 1e-7), 4)
-    0.0627
     """
     blocks = math.ceil(4.0 * math.sqrt(2.0 * math.log(2.0 / error) / variance))
     return math.sqrt(0.5 * variance * math.log(2.0 * blocks / error)) + 2.0 / blocks

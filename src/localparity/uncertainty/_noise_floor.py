@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,6 @@ from localparity.uncertainty._resampling import (
     measuring_rows,
     resample,
     studentised_pairs,
-    window_ends,
 )
 
 _KNOTS = 10_000
@@ -103,7 +101,10 @@ def noise_floor(
     sizes = as_sizes(group_sizes)
     places = (np.arange(_KNOTS) + 0.5) / _KNOTS
     if scores is not None:
-        places = np.quantile(_unit_scores(scores), places, method="inverted_cdf")
+        unit = as_numbers(scores, "scores")
+        if unit.min() < 0.0 or unit.max() > 1.0:
+            raise InputError(f"must be between 0 and 1, got {unit.min():g} to {unit.max():g}", "scores")
+        places = np.quantile(unit, places, method="inverted_cdf")
     source = OneDistribution(sizes, *np.unique(places, return_counts=True))
     resampled = resample(
         [source],
@@ -145,15 +146,13 @@ class OneDistribution:
 
     def measuring(self, comparison: Comparison, half_widths: FloatArray) -> Measure:
         """What measures MCDP of the worst pair in resamples, each from a random stream."""
-        pairs = self.pairs(comparison)
-        ranges = Ranges(np.arange(self.n_knots), window_ends(self.knots, self.knots, half_widths))
         shares = self.rows / self.rows.sum()
 
         def draw(stream: np.random.Generator) -> IntArray:
             drawn = np.stack([_drawn(shares, int(size), stream) for size in self.sizes])
             return np.vstack([drawn, drawn.sum(axis=0)])
 
-        return measuring_rows(draw, pairs, ranges)
+        return measuring_rows(draw, self.pairs(comparison), Ranges.at_knots(self.knots, half_widths))
 
 
 def _drawn(shares: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
@@ -162,10 +161,3 @@ def _drawn(shares: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
         return np.asarray(rng.multinomial(size, shares))
     places = np.searchsorted(np.cumsum(shares[:-1]), rng.random(size), side="right")
     return np.bincount(places, minlength=shares.size)
-
-
-def _unit_scores(scores: Any) -> Any:
-    unit = as_numbers(scores, "scores")
-    if unit.min() < 0.0 or unit.max() > 1.0:
-        raise InputError(f"must be between 0 and 1, got {unit.min():g} to {unit.max():g}", "scores")
-    return unit

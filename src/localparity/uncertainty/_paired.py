@@ -1,16 +1,14 @@
 r"""Whether one of two models that scored the same people is nearer to parity.
 
-Both models score the same people, so what is peculiar to the people is in both MCDPs and drops out of their
-difference. Two statements are made, under different assumptions.
+What is peculiar to the people is in both MCDPs and drops out of their difference. Two statements are made,
+under different assumptions.
 
 **The p-value** is that of a swap test. Its null is that within each person the two scores are exchangeable,
 given the person's group (and label, where the criterion looks at labels, and weight): the pair (s, t) is as
-likely as (t, s). Under it any choice of people whose two scores are swapped gives data that are as likely, so
-the p-value is valid at any sample size, with ties, small groups and weights. It needs people, or clusters,
-that are independent, and both models on one scale. It follows that the two models have the same scores in
-each group, hence the same MCDP; the reverse is not so. A small p-value says that the models do not treat the
-groups alike, in the direction of the difference; two models of different scores that happen to have the same
-MCDP are not what it is valid for.
+likely as (t, s). Any choice of people whose two scores are swapped then gives data that are as likely, so the
+p-value is valid at any sample size, with ties, small groups and weights. It needs independent people, or
+clusters, and both models on one scale. Two models of different scores that happen to have the same MCDP are
+not under this null.
 
 **The interval** is for the difference of the two MCDPs itself, whatever the scores. People, or clusters, are
 weighted at random, both of a person's scores alike (the Bayesian bootstrap), which shows the spread of the
@@ -40,7 +38,7 @@ It holds in large samples. Student's quantile, at the size of the smallest group
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -49,16 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._scale import clip_to_range
-from localparity._types import (
-    ArrayLike,
-    Compare,
-    Criterion,
-    FloatArray,
-    Groups,
-    IntArray,
-    ScoreRange,
-    Seed,
-)
+from localparity._types import ArrayLike, Compare, Criterion, FloatArray, Groups, IntArray, ScoreRange, Seed
 from localparity._validation import as_epsilon, as_jobs, as_probability, as_vector, check_rows
 from localparity.counts._comparison import Comparison, require_labels
 from localparity.metrics._exact import worst_mcdp
@@ -253,15 +242,7 @@ class PairedDraws:
 
 
 class SamePeople:
-    """The people that two models scored, those with the lowest first scores first.
-
-    Parameters
-    ----------
-    first, second : Predictions
-        The same people under each model.
-    comparison : Comparison
-        Who is compared with whom.
-    """
+    """The people that two models scored, those with the lowest first scores first."""
 
     def __init__(self, first: Predictions, second: Predictions, comparison: Comparison) -> None:
         order = np.argsort(first.scores, kind="stable")
@@ -299,17 +280,10 @@ class SamePeople:
             scores = scores[order]
             ends = np.flatnonzero(np.append(scores[1:] > scores[:-1], True))
             of_score = rows[order % rows.size]
-            yield PairedStratum(
-                ScoreArrays(
-                    self.codes[of_score],
-                    ends + 1,
-                    units_of(scores[ends], self.score_range, self.resolution),
-                ),
-                self.clusters[of_score],
-                (order >= rows.size).astype(np.uint8),
-                self.weights[of_score],
-                pairs,
-            )
+            knots = units_of(scores[ends], self.score_range, self.resolution)
+            arrays = ScoreArrays(self.codes[of_score], ends + 1, knots)
+            models = (order >= rows.size).astype(np.uint8)
+            yield PairedStratum(arrays, self.clusters[of_score], models, self.weights[of_score], pairs)
 
     def resampled(self, epsilon: float, draws: Draws) -> PairedDraws:
         """MCDP of both models with scores swapped, and with people weighted, at random."""
@@ -317,13 +291,13 @@ class SamePeople:
         half_width = float(carried_half_widths(np.array([epsilon]), self.resolution)[0])
         n_clusters = int(self.clusters.max()) + 1
 
-        def worst(strata_mcdp: Sequence[tuple[float, float]]) -> FloatArray:
-            return np.asarray(np.max(strata_mcdp, axis=0))
+        def worst(measure: Callable[[PairedStratum], tuple[float, float]]) -> FloatArray:
+            return np.asarray(np.max([measure(stratum) for stratum in strata], axis=0))
 
         def weighted(weights: FloatArray) -> FloatArray:
-            return worst([stratum.weighted(weights, half_width) for stratum in strata])
+            return worst(lambda stratum: stratum.weighted(weights, half_width))
 
-        seen = worst([stratum.swapped(np.zeros(n_clusters, np.uint8), half_width) for stratum in strata])
+        seen = worst(lambda stratum: stratum.swapped(np.zeros(n_clusters, np.uint8), half_width))
 
         def one(rng: np.random.Generator) -> FloatArray:
             swapped = rng.integers(0, 2, n_clusters, dtype=np.uint8)
@@ -331,8 +305,8 @@ class SamePeople:
             nudges = _NUDGE * (rng.standard_exponential(n_clusters) - 1.0)
             measured = weighted(weights)
             slopes = [weighted(1.0 + nudges) - seen, weighted(np.maximum(weights + nudges, 0.0)) - measured]
-            mixed = worst([stratum.swapped(swapped, half_width) for stratum in strata])
-            deviated = worst([stratum.deviated(weights) for stratum in strata])
+            mixed = worst(lambda stratum: stratum.swapped(swapped, half_width))
+            deviated = worst(lambda stratum: stratum.deviated(weights))
             return np.concatenate([mixed, measured, deviated, *(slope / _NUDGE for slope in slopes)])
 
         mixed, measured, deviated, *slopes = np.hsplit(repeat(one, draws, 10), 5)
@@ -377,6 +351,6 @@ class PairedStratum:
     def deviated(self, weights: FloatArray) -> tuple[float, float]:
         """How far weighting the clusters anew moves the gap of some pair, under both models."""
         weights = self.weights * weights[self.clusters]
-        totals = (np.bincount(self.scores.codes, each) for each in (self.weights, weights))
+        totals = (np.bincount(self.scores.codes, some) for some in (self.weights, weights))
         weights = weights * np.divide(*totals)[self.scores.codes] - self.weights
         return mcdp_of_models(self.scores, self.models, weights, self._steps, 0.0)

@@ -8,7 +8,7 @@ groups of thousands show. A p-value says how often parity would give some pair, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -77,7 +77,7 @@ class TestResult:
 
 
 def summarise_null(statistic: float, p_value: float, null: FloatArray) -> TestResult:
-    """A test's result, with MCDP of each resample under parity."""
+    """The result of a test, given MCDP of each resample under parity."""
     return TestResult(statistic, p_value, float(null.mean()), null_quantiles(null))
 
 
@@ -104,12 +104,6 @@ def adjusted_p_values(seen: FloatArray, null: FloatArray) -> FloatArray:
     parity would give as small a one at any epsilon.
 
     `null` is the largest studentised MCDP of all pairs in each resample (rows) at each epsilon.
-
-    Examples
-    --------
-    >>> null = np.arange(1.0, 20.0)[:, None]
-    >>> adjusted_p_values(np.array([[20.0], [18.5]]), null).ravel()
-    array([0.05, 0.1 ])
     """
     pooled = np.vstack([seen.max(axis=0), null])
     as_small = np.searchsorted(_least_ranks(pooled), _ranks(seen, pooled), side="right")
@@ -128,14 +122,7 @@ def _least_ranks(pooled: FloatArray) -> IntArray:
 
 
 def critical_first(seen: FloatArray, null: FloatArray, confidence: float) -> float:
-    """What a pair must exceed at the first epsilon for an adjusted p-value of at most 1 - `confidence`.
-
-    Examples
-    --------
-    >>> null = np.arange(1.0, 20.0)[:, None]
-    >>> critical_first(np.zeros((1, 1)), null, 0.95), critical_first(np.zeros((1, 1)), null, 0.96)
-    (19.0, inf)
-    """
+    """What a pair must exceed at the first epsilon for an adjusted p-value of at most 1 - `confidence`."""
     pooled = np.vstack([seen.max(axis=0), null])
     least = _least_ranks(pooled)
     allowed = int((1.0 - confidence) * len(pooled) + 1e-9)
@@ -154,7 +141,8 @@ class ParityTest:
     def detectable(self, confidence: float) -> FloatArray:
         """For each pair, what MCDP at the first epsilon must exceed to be significant at its sizes."""
         critical = [
-            critical_first(each.studentised, each.scaled, confidence) / each.scale for each in self.resampled
+            critical_first(draws.studentised, draws.scaled, confidence) / draws.scale
+            for draws in self.resampled
         ]
         return np.asarray(np.max(critical, axis=0), dtype=np.float64)
 
@@ -304,16 +292,11 @@ def parity_test(
 
 
 # Dealing people to a group at random, cell by cell: draws of the multivariate hypergeometric distribution.
-#
-# Were everybody to join the group with the same probability, independently of all others, a cell's number
-# would be binomial, which is read off a table. Then as many people as the group has too many, picked at
-# random, leave it again, or as many as it lacks join. Every group of the wanted size is as likely as any
-# other.
-
+# Were everybody to join with the same probability, a cell's number would be binomial, which is read off a
+# table. Then as many people as the group has too many, picked at random, leave it, or as many as it lacks
+# join. Every group of the wanted size is as likely as any other.
 
 _MOST_IN_TABLE = 512
-"""Cells of more people than this are drawn by numpy's own binomial."""
-
 _BINS = 4096
 
 
@@ -349,35 +332,23 @@ class BinomialTable:
         return cls(share, cumulative + np.arange(most + 1)[:, None], known)
 
     def draw(self, sizes: IntArray, rng: np.random.Generator) -> IntArray:
-        """How many people of cells of these sizes join."""
+        """How many people of cells of these sizes join; of large cells, by numpy's own binomial."""
+        large = np.flatnonzero(sizes > _MOST_IN_TABLE)
+        small = np.where(sizes > _MOST_IN_TABLE, 0, sizes) if large.size else sizes
         uniform = rng.random(sizes.size)
         parts = (uniform * _BINS).astype(np.int64)
-        joined = self.known.ravel().take(sizes * _BINS + parts, mode="clip").astype(np.int64)
-        open_ones = np.flatnonzero(joined < 0)
-        among = sizes[open_ones]
-        places = np.searchsorted(self.cumulative.ravel(), among + uniform[open_ones], side="right")
-        joined[open_ones] = np.minimum(places - among * len(self.cumulative), among)
+        joined = self.known.ravel().take(small * _BINS + parts, mode="clip").astype(np.int64)
+        unknown = np.flatnonzero(joined < 0)
+        among = small[unknown]
+        places = np.searchsorted(self.cumulative.ravel(), among + uniform[unknown], side="right")
+        joined[unknown] = np.minimum(places - among * len(self.cumulative), among)
+        if large.size:
+            joined[large] = rng.binomial(sizes[large], self.share)
         return joined
 
 
-def binomial(table: BinomialTable, sizes: IntArray, rng: np.random.Generator) -> IntArray:
-    """How many people of each cell join, of small ones by the table and of large ones one by one."""
-    large = np.flatnonzero(sizes > _MOST_IN_TABLE)
-    if not large.size:
-        return table.draw(sizes, rng)
-    joined = table.draw(np.where(sizes > _MOST_IN_TABLE, 0, sizes), rng)
-    joined[large] = rng.binomial(sizes[large], table.share)
-    return joined
-
-
 def picked(people: IntArray, number: int, rng: np.random.Generator) -> IntArray:
-    """How many of so many people, picked at random, come from each cell.
-
-    Examples
-    --------
-    >>> picked(np.array([2, 0, 3]), 5, np.random.default_rng(0))
-    array([2, 0, 3])
-    """
+    """How many of so many people, picked at random, come from each cell."""
     below = np.cumsum(people)
     rows = rng.choice(int(below[-1]), number, replace=False, shuffle=False)
     rows.sort()  # looked up faster in order
@@ -411,7 +382,7 @@ class Dealer:
         dealt = np.empty((self.sizes.size, self.people.size), dtype=np.int64)
         left = self.people
         for group, table in enumerate(self.tables):
-            joined = binomial(table, left, rng)
+            joined = table.draw(left, rng)
             surplus = int(joined.sum() - self.sizes[group])
             if surplus > 0:
                 joined -= picked(joined, surplus, rng)
@@ -463,38 +434,31 @@ class Pool:
         """The pairs that are compared, studentised by the sizes of the groups."""
         return studentised_pairs(comparison, 1.0 / self.sizes, self.sizes)
 
-    def measuring(self, comparison: Comparison, half_widths: FloatArray) -> Measure:
-        """What measures MCDP of the worst pair in resamples, each from a random stream."""
-        if self.ends.size == self.scores.size:
-            return self._measuring_scores(comparison, half_widths)
-        return self._measuring_cells(comparison, half_widths)
-
     @property
     def n_knots(self) -> int:
         """How many thresholds a resample is measured at, at first."""
         return self.ends.size
 
-    def _measuring_scores(self, comparison: Comparison, half_widths: FloatArray) -> Measure:
-        pairs = self.pairs(comparison)
-        ranges = Ranges(np.arange(self.scores.size), window_ends(self.scores, self.scores, half_widths))
-        return measuring_rows(self._drawing(comparison), pairs, ranges)
+    def measuring(self, comparison: Comparison, half_widths: FloatArray) -> Measure:
+        """What measures MCDP of the worst pair in resamples, each from a random stream."""
+        pairs, deal = self.pairs(comparison), self.dealer.deal
 
-    def _measuring_cells(self, comparison: Comparison, half_widths: FloatArray) -> Measure:
-        first, second, scale = self.pairs(comparison)
+        def draw(stream: np.random.Generator) -> IntArray:
+            """How many people of each group, and of everyone where it is wanted, lie in each cell."""
+            if comparison.compare == "between_groups":
+                return deal(stream)
+            return np.vstack([deal(stream), self.dealer.people])
+
+        if self.ends.size == self.scores.size:
+            return measuring_rows(draw, pairs, Ranges.at_knots(self.scores, half_widths))
         cells = self._cell_arrays
         windows = window_arrays(cells, half_widths)
-        draw = self._drawing(comparison)
+        rows = pairs.first, pairs.second, pairs.scale
 
         def one(stream: np.random.Generator) -> FloatArray:
-            return np.concatenate(worst_of_deal(draw(stream), (first, second, scale), cells, windows, stream))
+            return np.concatenate(worst_of_deal(draw(stream), rows, cells, windows, stream))
 
         return lambda streams: np.stack([one(stream) for stream in streams])
-
-    def _drawing(self, comparison: Comparison) -> Callable[[np.random.Generator], IntArray]:
-        """What draws how many people of each group, and of everyone where it is wanted, lie in each cell."""
-        if comparison.compare == "between_groups":
-            return self.dealer.deal
-        return lambda rng: np.vstack([self.dealer.deal(rng), self.dealer.people])
 
     @cached_property
     def _cell_arrays(self) -> CellArrays:

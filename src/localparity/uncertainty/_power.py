@@ -42,33 +42,17 @@ from localparity.uncertainty._noise_floor import as_sizes
 from localparity.uncertainty._permutation import critical_first, parity_resamples
 from localparity.uncertainty._resampling import Draws, Resampled, studentised_pairs
 
-_MANY_PEOPLE = 4000
-_MANY_OF_A_GROUP = 1000
-"""Of more people than this, what the test rejects depends on the shares of the groups alone."""
-
+# Of more people than this, what the test rejects depends on the shares of the groups alone.
+_MANY_PEOPLE, _MANY_OF_A_GROUP = 4000, 1000
 _LEAST_MCDP = 1e-4
-_DRAWS = 20_000
-"""How often people at or below a threshold are drawn; the power is off by some 0.3 points."""
-
-_FEW = 2000
-"""How often for a first idea of it."""
-
-_SURE = 8.0
-"""Standard deviations of a binomial number beyond which nothing is drawn."""
-
-_NEARLY_NORMAL = 10**6
-"""Binomial numbers of more people than this are drawn as normal ones."""
-
-_MOST_CLOSE = 0.9
-"""At most such a share of people is close to the threshold: were all of them, windows would see nobody."""
-
-_CLOSE = 1e-4
-"""How close that is, in units of the range."""
-
+# How often people at or below a threshold are drawn, and for a first idea: the power is off by 0.3 points.
+_DRAWS, _FEW = 20_000, 2000
+_SURE = 8.0  # standard deviations of a binomial number beyond which nothing is drawn
+_NEARLY_NORMAL = 10**6  # binomial numbers of more people than this are drawn as normal ones
+_MOST_CLOSE = 0.9  # at most such a share is close to the threshold: were all, windows would see nobody
+_CLOSE = 1e-4  # how close that is, in units of the range
 _ROUNDS = 2
-_FINENESS = 1000
-"""Answers are good to one part in so many."""
-
+_FINENESS = 1000  # answers are good to one part in so many
 _ROUNDING = 1e-9
 
 
@@ -313,10 +297,7 @@ class Threshold:
         return self._power_at(sizes, self.hardest(sizes, differ, gap))
 
     def hardest(self, sizes: IntArray, differ: tuple[int, int], gap: float) -> FloatArray:
-        """The shares of the groups below the threshold with which a gap between two is found least often.
-
-        Both signs of the gap are alike: people below a threshold change places with those above.
-        """
+        """The shares of the groups below the threshold with which a gap between two is hardest to find."""
         # The ends, the middle, and where one of the two groups is split in half.
         places = np.clip([0.0, 1.0 - gap, 0.5 - 0.5 * gap, 0.5 - gap, 0.5], 0.0, 1.0 - gap)
         tried = []
@@ -333,28 +314,24 @@ class Threshold:
             _binomial(size, share, uniforms) / size
             for size, share, uniforms in zip(sizes.tolist(), below.tolist(), self.uniforms, strict=True)
         ]
-        found = np.zeros(self.uniforms.shape[1])
+        rejects = np.zeros(self.uniforms.shape[1])
         needed = self.critical.gaps(sizes).tolist()
         for (first, second), least in zip(combinations(range(sizes.size), 2), needed, strict=True):
             scale = 1.0 / np.sqrt(1.0 / sizes[first] + 1.0 / sizes[second])
             gap = measured[first] - measured[second]
-            np.maximum(found, np.abs(gap) > least + _ROUNDING / scale, out=found)
+            np.maximum(rejects, np.abs(gap) > least + _ROUNDING / scale, out=rejects)
             by_chance = scale * np.abs(gap - (below[first] - below[second]))
             for share in (below.min(), 1.0 - below.max()):
-                np.maximum(found, _elsewhere(by_chance, share, scale * least), out=found)
-        return float(found.mean())
+                np.maximum(rejects, _elsewhere(by_chance, share, scale * least), out=rejects)
+        return float(rejects.mean())
 
     def least_gaps(self, sizes: IntArray, power: float) -> dict[tuple[int, int], float | None]:
         """The least gap of each pair that is found with some probability; None where none is."""
-        least: dict[tuple[int, int], float | None] = {}
-        known: dict[frozenset[int], float | None] = {}
-        for first, second in combinations(range(sizes.size), 2):
-            # Groups of the same sizes are found alike.
-            of_sizes = frozenset(sizes[[first, second]].tolist())
-            if of_sizes not in known:
-                known[of_sizes] = self.least_gap(sizes, (first, second), power)
-            least[first, second] = known[of_sizes]
-        return least
+        pairs = list(combinations(range(sizes.size), 2))
+        # Groups of the same sizes are found alike: the first such pair stands for all.
+        like = {frozenset(sizes[list(pair)].tolist()): pair for pair in reversed(pairs)}
+        known = {of_sizes: self.least_gap(sizes, pair, power) for of_sizes, pair in like.items()}
+        return {pair: known[frozenset(sizes[list(pair)].tolist())] for pair in pairs}
 
     def least_gap(self, sizes: IntArray, differ: tuple[int, int], power: float) -> float | None:
         """The least gap between two groups that is found with some probability."""
@@ -387,10 +364,7 @@ class Threshold:
 
 
 def _elsewhere(by_chance: FloatArray, share: float, critical: float) -> FloatArray:
-    """How likely a gap that is due to chance exceeds what is needed, on the way to an end of the scores.
-
-    It does so with its own sign, and hardly ever with the other.
-    """
+    """How likely a gap that is due to chance exceeds what is needed, on the way to an end of the scores."""
     room = np.maximum(critical - by_chance, 0.0)
     return np.asarray(np.exp(-2.0 * critical * room / max(share, _ROUNDING)))
 

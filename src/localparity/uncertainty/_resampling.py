@@ -33,13 +33,7 @@ class PairRows(NamedTuple):
 def studentised_pairs(
     comparison: Comparison, variances: FloatArray, totals: FloatArray | IntArray
 ) -> PairRows:
-    """The pairs of groups whose distributions have these variances, and which weigh so much.
-
-    Examples
-    --------
-    >>> studentised_pairs(Comparison(), np.array([0.5, 0.25]), np.array([2, 4])).scale.round(3)
-    array([1.155])
-    """
+    """The pairs of groups whose distributions have these variances, and which weigh so much."""
     groups = range(variances.size)
     row_of: dict[Group, int] = {EVERYONE: len(groups), **{group: group for group in groups}}
     pairs = [(row_of[a], row_of[b]) for a, b in comparison.pairs(groups)]
@@ -54,23 +48,14 @@ def studentised_pairs(
 
 
 def _of_others(values: FloatArray) -> FloatArray:
-    """For each of some values, none of which is negative, the sum of all others, to the last digits.
-
-    Examples
-    --------
-    >>> _of_others(np.array([1.0, 1e20, 2.0]))
-    array([1.e+20, 3.e+00, 1.e+20])
-    """
+    """For each of some values, none of which is negative, the sum of all others, to the last digits."""
     before = np.append(0.0, np.cumsum(values[:-1]))
     after = np.append(0.0, np.cumsum(values[:0:-1]))[::-1]
     return np.asarray(before + after)
 
 
-# MCDP of many gap curves on the same knots: the largest, over windows, of the least absolute gap inside.
-#
-# Which knots a window holds does not depend on the gap. Known once, they leave a range minimum for each
-# window, and that is the smaller of two minima over a power of two knots, which double from level to level.
-
+# MCDP of many gap curves on the same knots. Which knots a window holds does not depend on the gap;
+# known once, they leave a range minimum for each window, the smaller of two minima over a power of two knots.
 
 Measure = Callable[[Sequence[np.random.Generator]], FloatArray]
 """The largest MCDP of all pairs at each half-width, plain and then scaled, in a resample of each stream."""
@@ -82,13 +67,6 @@ def window_ends(starts: FloatArray, knots: FloatArray, half_widths: FloatArray) 
     A run of the gap carries a window if it is longer than the half-width, so the window holds every knot at
     which it would not be; from the bottom of the range on, a run counts with its full length. Where the
     half-width is 0 any run is long enough, and the window holds the knots at its start alone.
-
-    Examples
-    --------
-    >>> knots = np.array([0.0, 0.25, 0.5, 1.0])
-    >>> window_ends(knots, knots, np.array([0.0, 0.25]))
-    array([[1, 2, 3, 4],
-           [2, 3, 4, 4]])
     """
     counts = np.empty((half_widths.size, starts.size), dtype=np.int64)
     at_start = np.searchsorted(knots, starts, side="right")
@@ -115,6 +93,11 @@ class Ranges:
     begins: IntArray  # where each range begins and ends
     ends: IntArray
 
+    @classmethod
+    def at_knots(cls, knots: FloatArray, half_widths: FloatArray) -> Ranges:
+        """The knots of the windows that start at each knot."""
+        return cls(np.arange(knots.size), window_ends(knots, knots, half_widths))
+
     @cached_property
     def levels(self) -> IntArray:
         """The largest power of two that each range holds, as an exponent; -1 of an empty range."""
@@ -140,15 +123,7 @@ class Ranges:
         return places.astype(np.int32)
 
     def largest_minimum(self, values: FloatArray) -> FloatArray:
-        """At each half-width (columns) the largest of the ranges' least values, for each row of values.
-
-        Examples
-        --------
-        >>> ranges = Ranges(np.array([0, 1, 2]), np.array([[1, 2, 3], [2, 3, 3]]))
-        >>> ranges.largest_minimum(np.array([[3.0, 2.0, 0.0], [1.0, 2.0, 4.0]]))
-        array([[3., 2.],
-               [4., 4.]])
-        """
+        """At each half-width (columns) the largest of the ranges' least values, for each row of values."""
         largest = np.zeros((len(values), len(self.ends)))
         # What lies past the last whole power of two is no range's and stays unset.
         spare = [np.zeros_like(values) for _ in self._of_level[1:3]]
@@ -211,11 +186,6 @@ def equal_cells(mass: NDArray[np.number], n_cells: int) -> IntArray:
     """The last place of each of about so many cells, in which about as much mass lies.
 
     A score that alone has as much as a cell should is a cell of its own.
-
-    Examples
-    --------
-    >>> equal_cells(np.array([1, 1, 1, 1, 9, 1, 1, 1]), 4)
-    array([3, 4, 7])
     """
     if mass.size <= n_cells:
         return np.arange(mass.size)
@@ -223,9 +193,6 @@ def equal_cells(mass: NDArray[np.number], n_cells: int) -> IntArray:
     cell = np.ceil(np.cumsum(mass) / size - 1e-9)
     alone = mass >= size
     return np.flatnonzero(np.append((cell[1:] > cell[:-1]) | alone[1:] | alone[:-1], True))
-
-
-# The loop: seeds, threads, and what is measured of each resample.
 
 
 _VALUES_AT_ONCE = 2**14
@@ -262,28 +229,17 @@ class Resampled:
         return replace(self, seen=np.minimum(self.seen, seen))
 
 
-def critical_value(found: FloatArray, confidence: float) -> float:
+def critical_value(resamples: FloatArray, confidence: float) -> float:
     """What at most a share of 1 - `confidence` of the resamples exceeds, the data counted as one of them.
 
     Infinity where there are too few resamples to say.
-
-    Examples
-    --------
-    >>> critical_value(np.arange(1.0, 20.0), 0.95), critical_value(np.arange(1.0, 19.0), 0.95)
-    (19.0, inf)
     """
-    place = int(np.ceil(confidence * (found.size + 1) - 1e-9))
-    return float(np.sort(found)[place - 1]) if place <= found.size else float(np.inf)
+    rank = int(np.ceil(confidence * (resamples.size + 1) - 1e-9))
+    return float(np.sort(resamples)[rank - 1]) if rank <= resamples.size else float(np.inf)
 
 
 def least_resamples(confidence: float) -> int:
-    """How many resamples a statement at a confidence takes.
-
-    Examples
-    --------
-    >>> least_resamples(0.95), least_resamples(0.999)
-    (19, 999)
-    """
+    """How many resamples a statement at a confidence takes."""
     return int(np.ceil(1.0 / (1.0 - confidence) - 1e-9)) - 1
 
 

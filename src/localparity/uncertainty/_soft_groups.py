@@ -172,20 +172,30 @@ def soft_groups(
     score_range = as_score_range(score_range)
     scores, resolution = as_scores(y_score, score_range)
     names, chances = _as_probabilities(group_probabilities, scores.size)
-    alike = _alike(chances, proxies)
-    people = _SoftPeople.of(scores.astype(np.float64), chances, alike, score_range, resolution)
-    epsilons = np.atleast_1d(as_epsilons(epsilon))
-    draws = Draws(n_resamples, random_state, n_jobs)
-    counts = _counts(scores, chances, score_range)
+    sets = _alike(chances, proxies)
+    people = _SoftPeople(scores.astype(np.float64), chances, sets, score_range, resolution)
+    epsilons, confidence = np.atleast_1d(as_epsilons(epsilon)), as_probability(confidence)
+    # Everyone is in each group that they may be of, weighing as much as that is likely, as a cluster.
+    person, group = np.nonzero(chances)
+    rows = Predictions.from_arrays(
+        None,
+        scores[person],
+        sensitive_features=group,
+        sample_weight=chances[person, group],
+        cluster=person,
+        score_range=score_range,
+    )
+    counts, comparison = ScoreCounts.from_predictions(rows), Comparison()
+    pairs = [measured_pair(curve, epsilons) for curve in gap_curves(counts, comparison)]
+    radii = bootstrap_band(counts, comparison, confidence, Draws(n_resamples, random_state, n_jobs))
     bounds = []
-    for at, interval in zip(
-        epsilons.tolist(), _intervals(counts, epsilons, as_probability(confidence), draws), strict=True
-    ):
+    intervals = worst_intervals(band_intervals(pairs, radii, confidence))
+    for at, interval in zip(epsilons.tolist(), intervals, strict=True):
         ends = [people.ends(pair, at) for pair in combinations(range(len(names)), 2)]
-        low, high = (max(each) for each in zip(*ends, strict=True))
+        low, high = map(max, zip(*ends, strict=True))
         bounds.append(SoftBounds(epsilon=at, interval=interval, low=low, high=high))
     shares = tuple(chances.mean(axis=0).tolist())
-    return SoftGroups(groups=names, shares=shares, alike=int(alike.max()) + 1, bounds=tuple(bounds))
+    return SoftGroups(groups=names, shares=shares, alike=int(sets.max()) + 1, bounds=tuple(bounds))
 
 
 def _as_probabilities(group_probabilities: Any, rows: int) -> tuple[tuple[Group, ...], FloatArray]:
@@ -233,84 +243,49 @@ def _alike(chances: FloatArray, proxies: ArrayLike | None) -> IntArray:
     return np.asarray(sets)
 
 
-def _counts(scores: FloatArray, chances: FloatArray, score_range: ScoreRange) -> ScoreCounts:
-    """Everyone in each group that they may be of, weighing as much as that is likely."""
-    person, group = np.nonzero(chances)
-    rows = Predictions.from_arrays(
-        None,
-        scores[person],
-        sensitive_features=group,
-        sample_weight=chances[person, group],
-        cluster=person,
-        score_range=score_range,
-    )
-    return ScoreCounts.from_predictions(rows)
-
-
-def _intervals(counts: ScoreCounts, epsilons: FloatArray, confidence: float, draws: Draws) -> list[Interval]:
-    """At each epsilon the worst pair's interval, by the bootstrap; the rows of a person are a cluster."""
-    comparison = Comparison()
-    pairs = [measured_pair(curve, epsilons) for curve in gap_curves(counts, comparison)]
-    radii = bootstrap_band(counts, comparison, confidence, draws)
-    return worst_intervals(band_intervals(pairs, radii, confidence))
-
-
-@dataclass(frozen=True, eq=False)
 class _SoftPeople:
-    """People by score and set."""
+    """People by score and by the set of those who are alike."""
 
-    knots: FloatArray  # the distinct scores as fractions of the range
-    below: FloatArray  # (sets, knots): How many people of each set have a score at or below each knot
-    sizes: FloatArray  # (sets, groups): How many people of each set are of each group
-    score_range: ScoreRange
-    resolution: float
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         scores: FloatArray,
         chances: FloatArray,
-        alike: IntArray,
+        sets: IntArray,
         score_range: ScoreRange,
         resolution: float,
-    ) -> _SoftPeople:
-        """Count people by score and set."""
+    ) -> None:
         distinct, place = np.unique(scores, return_inverse=True)
-        sets = int(alike.max()) + 1
-        at = np.bincount(alike * distinct.size + place, minlength=sets * distinct.size)
-        below = np.cumsum(at.reshape(sets, distinct.size), axis=1).astype(np.float64)
-        sizes = np.stack([np.bincount(alike, chance, minlength=sets) for chance in chances.T], axis=1)
-        units = units_of(distinct, score_range, resolution)
-        return cls(units, below, sizes.astype(np.float64), score_range, resolution)
-
-    def mcdp(self, gap: FloatArray, epsilon: float) -> float:
-        """MCDP of a gap at the knots."""
-        at = np.array([epsilon])
-        return float(mcdp_of(self.knots, gap, at, self.resolution, self.score_range)[0])
-
-    def _highest(self, group: int) -> FloatArray:
-        """The distribution of a group that has the lowest scores of each set."""
-        sizes = self.sizes[:, group]
-        return np.asarray(np.minimum(self.below, sizes[:, None]).sum(axis=0) / sizes.sum())
-
-    def _lowest(self, group: int) -> FloatArray:
-        """The distribution of a group that has the highest scores of each set."""
-        sizes = self.sizes[:, group]
-        above = self.below[:, -1:] - self.below
-        return np.asarray(np.maximum(sizes[:, None] - above, 0.0).sum(axis=0) / sizes.sum())
+        n_sets = int(sets.max()) + 1
+        rows = np.bincount(sets * distinct.size + place, minlength=n_sets * distinct.size)
+        # (sets, scores): how many people of each set have a score at or below each
+        self._below = np.cumsum(rows.reshape(n_sets, distinct.size), axis=1).astype(np.float64)
+        # for each group, how many people of each set are of it
+        self._sizes = [np.bincount(sets, chance, minlength=n_sets) for chance in chances.T]
+        self._knots = units_of(distinct, score_range, resolution)
+        self._resolution, self._score_range = resolution, score_range
 
     def ends(self, pair: tuple[int, int], epsilon: float) -> tuple[float, float]:
         """What MCDP of a pair lies between."""
-        (high_a, low_a), (high_b, low_b) = ((self._highest(group), self._lowest(group)) for group in pair)
+        (high_a, low_a), (high_b, low_b) = map(self._extremes, pair)
         most, least = high_a - low_b, low_a - high_b
         closest = np.maximum(np.maximum(least, -most), 0.0)
-        high = max(self.mcdp(np.maximum(most, 0.0), epsilon), self.mcdp(np.maximum(-least, 0.0), epsilon))
+        high = max(self._mcdp(np.maximum(most, 0.0), epsilon), self._mcdp(np.maximum(-least, 0.0), epsilon))
         if epsilon > 0.0:
-            half = 0.5 * max(self._most_at_a_score(group) for group in pair)
-            high = max(high, min(half, self.mcdp(np.maximum(most, -least), epsilon)))
-        return self.mcdp(closest, epsilon), high
+            half = 0.5 * max(map(self._most_at_a_score, pair))
+            high = max(high, min(half, self._mcdp(np.maximum(most, -least), epsilon)))
+        return self._mcdp(closest, epsilon), high
+
+    def _extremes(self, group: int) -> tuple[FloatArray, FloatArray]:
+        """The distribution of a group that has the lowest scores of each set, and with the highest."""
+        sizes, above = self._sizes[group], self._below[:, -1:] - self._below
+        highest = np.minimum(self._below, sizes[:, None]).sum(axis=0) / sizes.sum()
+        return highest, np.maximum(sizes[:, None] - above, 0.0).sum(axis=0) / sizes.sum()
 
     def _most_at_a_score(self, group: int) -> float:
         """The largest share of a group that could have one score."""
-        at, sizes = np.diff(self.below, axis=1, prepend=0.0), self.sizes[:, group]
-        return float((np.minimum(at, sizes[:, None]).sum(axis=0) / sizes.sum()).max())
+        rows, sizes = np.diff(self._below, axis=1, prepend=0.0), self._sizes[group]
+        return float((np.minimum(rows, sizes[:, None]).sum(axis=0) / sizes.sum()).max())
+
+    def _mcdp(self, gap: FloatArray, epsilon: float) -> float:
+        at = np.array([epsilon])
+        return float(mcdp_of(self._knots, gap, at, self._resolution, self._score_range)[0])

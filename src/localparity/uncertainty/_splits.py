@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,38 +20,31 @@ from localparity.uncertainty._kernels import widest_split
 from localparity.uncertainty._permutation import TestResult, p_value_of, summarise_null
 from localparity.uncertainty._resampling import Draws, repeat
 
-# People in the order of a number that describes them, such as age, and the worst of its splits.
 
-
-@dataclass(frozen=True, eq=False)
 class OrderedPeople:
-    """People in the order of a sensitive feature, as the search for its worst split takes them.
+    """The people of a label, or everyone, in the order of a sensitive feature.
 
-    Examples
-    --------
-    >>> people = OrderedPeople.of_rows(np.array([0.1, 0.4, 0.3]), np.array([30.0, 20.0, 20.0]), 1)
-    >>> people.places, people.values, people.ends
-    (array([2, 1, 0]), array([20., 30.]), array([2, 3]))
-    >>> people.worst_split()
-    (2, 1.0)
+    Parameters
+    ----------
+    scores, feature : ndarray
+        The score and the feature of each person.
+    least : int
+        How many people there must be on either side of a split.
+    label : int, optional
+        Their label.
     """
 
-    places: IntArray  # each person's place among the distinct scores, in the order of the feature
-    totals: IntArray  # how many people are at or below each distinct score
-    # The distinct values of the feature, ascending, and how many people are at or below each
-    values: FloatArray
-    ends: IntArray
-    least: int  # how many people there must be on either side
-
-    @classmethod
-    def of_rows(cls, scores: NDArray[np.floating], feature: FloatArray, least: int) -> OrderedPeople:
-        """Sort people by the feature and by the score."""
+    def __init__(
+        self, scores: NDArray[np.floating], feature: FloatArray, least: int, label: int | None = None
+    ) -> None:
+        self.scores, self.feature, self.least, self.label = scores, feature, least, label
         places, _, rows = places_of(scores)
-        _, people = sort_rows(feature, places)
-        _, values, with_value = places_of(feature)
-        return cls(people, np.cumsum(rows), values, np.cumsum(with_value), least)
+        _, self.places = sort_rows(feature, places)  # among the distinct scores, in the order of the feature
+        self.totals = np.cumsum(rows)  # how many people are at or below each distinct score
+        _, self.values, with_value = places_of(feature)
+        self.ends = np.cumsum(with_value)  # how many people are at or below each distinct value
 
-    @cached_property
+    @property
     def splits(self) -> FloatArray:
         """The values of the feature with enough people at or below, and enough above."""
         enough = (self.ends >= self.least) & (self.places.size - self.ends >= self.least)
@@ -70,15 +62,29 @@ class OrderedPeople:
         size, gap = self._search(order, 0.5)
         return size, float(gap / np.sqrt(self.places.size))
 
-    def studentised(self, size: int, gap: float) -> float:
-        """A gap between the `size` people lowest in the feature and the others, over its spread at parity."""
-        people = self.places.size
-        return float(gap * np.sqrt(size * (people - size) / people))
-
     def _search(self, order: IntArray | None, power: float) -> tuple[int, float]:
         places = self.places if order is None else self.places[order]
         enough_above = self.ends <= self.places.size - self.least
         return widest_split(places, self.totals, self.ends[enough_above], self.least, power)
+
+    def split_at(self, size: int, score_range: ScoreRange, null: FloatArray | None) -> WorstSplit:
+        """The split into the `size` people lowest in the feature and the others.
+
+        `null` has, for each resample, the largest gap of all splits, and the largest studentised.
+        """
+        split, people = float(self.values[np.searchsorted(self.ends, size)]), self.places.size
+        number = f"{split:g}"
+        if float(number) != split:
+            number = repr(split).removesuffix(".0")
+        low, high = f"<= {number}", f"> {number}"
+        sides = np.where(self.feature <= split, low, high)
+        rows = check_predictions(None, self.scores, sides, score_range=score_range)
+        curve = replace(gap_curve(rows, groups=(low, high)), label=self.label)
+        mcdp, test = curve.mcdp(), None
+        if null is not None:
+            studentised = float(mcdp * np.sqrt(size * (people - size) / people))
+            test = summarise_null(mcdp, p_value_of(studentised, null[:, 1]), null[:, 0])
+        return WorstSplit(split, mcdp, (size, people - size), curve.worst_window(), curve, test, self.least)
 
 
 @dataclass(frozen=True)
@@ -198,18 +204,24 @@ def worst_split(
     if data.weights is not None:
         raise InputError("must have rows of equal weight, got weights", argument="data")
     checked_data(data, comparison)
-    numbers = _numbers(data, feature)
+    if feature is None:
+        numbers = as_numbers(np.asarray(data.groups)[data.codes], "sensitive_features")
+    else:
+        numbers = as_numbers(feature, "feature")
+        check_rows("feature", numbers.size, len(data))
     strata = _strata(data, numbers, comparison, min_share)
-    worst = [stratum.people.worst_split() for stratum in strata]
-    clearest = [stratum.people.clearest_split() for stratum in strata]
+    worst = [people.worst_split() for people in strata]
+    clearest = [people.clearest_split() for people in strata]
     null = None
     if as_count(n_resamples, "n_resamples", at_least=0):
 
         def deal(stream: np.random.Generator) -> FloatArray:
-            orders = [stream.permutation(stratum.people.places.size) for stratum in strata]
-            dealt = [(each.people, order) for each, order in zip(strata, orders, strict=True)]
-            searched = [(each.worst_split(o)[1], each.clearest_split(o)[1]) for each, o in dealt]
-            return np.max(searched, axis=0)  # type: ignore[no-any-return]
+            orders = [stream.permutation(people.places.size) for people in strata]
+            gaps = [
+                (people.worst_split(order)[1], people.clearest_split(order)[1])
+                for people, order in zip(strata, orders, strict=True)
+            ]
+            return np.asarray(np.max(gaps, axis=0))
 
         null = repeat(deal, Draws(n_resamples, random_state, n_jobs), 2)
     index = int(np.argmax([gap for _, gap in worst]))
@@ -220,57 +232,9 @@ def worst_split(
     return replace(split, clearest=strata[surest].split_at(clearest[surest][0], data.score_range, null))
 
 
-def _numbers(data: Predictions, feature: ArrayLike | None) -> FloatArray:
-    """The feature of each row."""
-    if feature is None:
-        return as_numbers(np.asarray(data.groups)[data.codes], "sensitive_features")
-    numbers = as_numbers(feature, "feature")
-    check_rows("feature", numbers.size, len(data))
-    return numbers
-
-
-@dataclass(frozen=True, eq=False)
-class _SplitPeople:
-    """The people of one label, or everyone, with their scores and the feature."""
-
-    label: int | None
-    scores: FloatArray
-    feature: FloatArray
-    people: OrderedPeople
-
-    def value_at(self, size: int) -> float:
-        """The value of the feature at or below which `size` people are."""
-        return float(self.people.values[np.searchsorted(self.people.ends, size)])
-
-    def split_at(self, size: int, score_range: ScoreRange, null: FloatArray | None) -> WorstSplit:
-        """The split into the `size` people lowest in the feature and the others.
-
-        `null` has, for each resample, the largest gap of all splits, and the largest studentised.
-        """
-        curve = self.curve_at(size, score_range)
-        mcdp, test = curve.mcdp(), None
-        if null is not None:
-            p_value = p_value_of(self.people.studentised(size, mcdp), null[:, 1])
-            test = summarise_null(mcdp, p_value, null[:, 0])
-        sizes = (size, self.feature.size - size)
-        split = self.value_at(size)
-        return WorstSplit(split, mcdp, sizes, curve.worst_window(), curve, test, self.people.least)
-
-    def curve_at(self, size: int, score_range: ScoreRange) -> GapCurve:
-        """The gap between the `size` people lowest in the feature and the others."""
-        split = self.value_at(size)
-        number = f"{split:g}"
-        if float(number) != split:
-            number = repr(split).removesuffix(".0")
-        low, high = f"<= {number}", f"> {number}"
-        sides = np.where(self.feature <= split, low, high)
-        rows = check_predictions(None, self.scores, sides, score_range=score_range)
-        return replace(gap_curve(rows, groups=(low, high)), label=self.label)
-
-
 def _strata(
     data: Predictions, feature: FloatArray, comparison: Comparison, min_share: float
-) -> list[_SplitPeople]:
+) -> list[OrderedPeople]:
     """The people of each label that is compared, in the order of the feature."""
     share = as_number(min_share, "min_share")
     if not 0.0 <= share <= 0.5:
@@ -283,11 +247,11 @@ def _strata(
             raise InputError(f"must have a row of each label compared, got no rows{who}", "y_true")
         rows = int(np.count_nonzero(among))
         least = max(math.ceil(share * rows), comparison.min_group_size)
-        people = OrderedPeople.of_rows(data.scores[among], feature[among], least)
+        people = OrderedPeople(data.scores[among], feature[among], least, label)
         if not people.splits.size:
             raise InputError(
                 f"no split of the feature leaves {least} of {rows} rows{who} on either "
                 f"side; lower min_share or {setting('min_group_size')}"
             )
-        strata.append(_SplitPeople(label, data.scores[among], feature[among], people))
+        strata.append(people)
     return strata

@@ -6,7 +6,7 @@ round. The standardised gap is the mean of the strata's gaps, each with its shar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -25,16 +25,16 @@ from localparity.predictions import Predictions
 from localparity.uncertainty._permutation import Dealer, least_p_value, p_value_of
 from localparity.uncertainty._resampling import Draws, repeat
 
-# The people of each stratum, the gap within them, and a test that deals groups out within strata.
-
-
 _MOST_THRESHOLDS = 512
 """The test compares the data and the resamples at up to so many thresholds."""
+_TURN_ERROR = 0.05
+"""How often a sign is said to turn where the groups are alike, within strata or overall."""
 
 Pair = tuple[Group, Group]
-PairKey = tuple[Group | None, int | None, Pair]
-"""A stratum, or None for the mean over strata; a label; two groups."""
-PairPValues = Mapping[PairKey, float]
+Names = Mapping[Group, tuple[Group, Group]]
+"""The group and the stratum of each key that rows were counted by."""
+ByPair = dict[tuple[Group | None, int | None, Pair], float]
+"""By stratum, or None for the mean over strata; by label; and by the two groups."""
 Totals = Mapping[tuple[Group, int | None], int]
 """How many rows each group has of each label."""
 
@@ -61,14 +61,8 @@ class StratumPeople:
         """Whether both groups of a pair are there."""
         return pair[0] in self.atoms and pair[1] in self.atoms
 
-    def of_pair(self, pair: Pair) -> StratumPeople:
-        """The people of the two groups of a pair, or of the one that is there."""
-        return replace(self, atoms={group: self.atoms[group] for group in pair if group in self.atoms})
 
-
-def people_of(
-    counts: ScoreCounts, names: Mapping[Group, tuple[Group, Group]], comparison: Comparison
-) -> list[StratumPeople]:
+def people_of(counts: ScoreCounts, names: Names, comparison: Comparison) -> list[StratumPeople]:
     """The people of each label in each stratum where two groups have enough of them."""
     people = []
     for label in comparison.labels:
@@ -78,7 +72,7 @@ def people_of(
             atoms = Atoms.join(counts.atoms[key, y] for y in labels if (key, y) in counts.atoms)
             if atoms.size >= comparison.min_group_size:
                 strata.setdefault(stratum, {})[group] = atoms
-        people += [StratumPeople(stratum, label, each) for stratum, each in strata.items() if len(each) > 1]
+        people += [StratumPeople(stratum, label, some) for stratum, some in strata.items() if len(some) > 1]
     return people
 
 
@@ -88,65 +82,64 @@ def hide_few(people: Sequence[StratumPeople], totals: Totals, limit: int) -> lis
     The total of a group is known from elsewhere: what holds for the few would follow from a difference.
     """
     for (group, label), total in totals.items():
-        of_group = [each for each in people if each.label == label and group in each.atoms]
-        left_out = total - sum(each.atoms[group].size for each in of_group)
+        of_group = [stratum for stratum in people if stratum.label == label and group in stratum.atoms]
+        left_out = total - sum(stratum.atoms[group].size for stratum in of_group)
         if of_group and 0 < left_out < limit:
-            smallest = min(of_group, key=lambda each: each.atoms[group].size)
+            smallest = min(of_group, key=lambda stratum: stratum.atoms[group].size)
             others = {name: atoms for name, atoms in smallest.atoms.items() if name != group}
-            left = [replace(each, atoms=others) if each is smallest else each for each in people]
-            return hide_few([each for each in left if len(each.atoms) > 1], totals, limit)
+            left = [replace(stratum, atoms=others) if stratum is smallest else stratum for stratum in people]
+            return hide_few([stratum for stratum in left if len(stratum.atoms) > 1], totals, limit)
     return list(people)
 
 
-def totals_of(
-    counts: ScoreCounts, names: Mapping[Group, tuple[Group, Group]], comparison: Comparison
-) -> Totals:
-    """How many rows each group has of each label that is compared."""
+def totals_of(counts: ScoreCounts, names: Names, comparison: Comparison) -> Totals:
+    """How many rows the named keys have of each group and of each label that is compared."""
     totals: dict[tuple[Group, int | None], int] = {}
     for (key, y), atoms in counts.atoms.items():
-        for label in comparison.labels:
+        for label in comparison.labels if key in names else ():
             if label is None or label == y:
                 cell = (names[key][0], label)
                 totals[cell] = totals.get(cell, 0) + atoms.size
     return totals
 
 
-def joined(counts: ScoreCounts, names: Mapping[Group, tuple[Group, Group]]) -> ScoreCounts:
+def joined(counts: ScoreCounts, names: Names) -> ScoreCounts:
     """The counts of the groups, strata put together."""
     parts: dict[tuple[Group, int | None], list[Atoms]] = {}
     for (key, label), atoms in counts.atoms.items():
         parts.setdefault((names[key][0], label), []).append(atoms)
-    return replace(counts, atoms={key: Atoms.join(found) for key, found in parts.items()})
+    return replace(counts, atoms={key: Atoms.join(some) for key, some in parts.items()})
 
 
 def together(people: Sequence[StratumPeople]) -> list[StratumPeople]:
     """The people of each label, strata put together."""
-    found = []
-    for label in dict.fromkeys(each.label for each in people):
-        some = [each.atoms for each in people if each.label == label]
-        groups = dict.fromkeys(group for atoms in some for group in atoms)
-        joined = {group: Atoms.join(atoms[group] for atoms in some if group in atoms) for group in groups}
-        found.append(StratumPeople(None, label, joined))
-    return found
+    parts: dict[int | None, dict[Group, list[Atoms]]] = {}
+    for stratum in people:
+        for group, atoms in stratum.atoms.items():
+            parts.setdefault(stratum.label, {}).setdefault(group, []).append(atoms)
+    return [
+        StratumPeople(None, label, {group: Atoms.join(some) for group, some in of_label.items()})
+        for label, of_label in parts.items()
+    ]
 
 
 def pairs_of(people: Sequence[StratumPeople]) -> list[Pair]:
     """The pairs of groups that are together in some stratum."""
-    pairs = (pair for each in people for pair in combinations(sorted(each.atoms, key=str), 2))
+    pairs = (pair for stratum in people for pair in combinations(sorted(stratum.atoms, key=str), 2))
     return list(dict.fromkeys(pairs))
 
 
 def standardised_curve(counts: ScoreCounts, people: Sequence[StratumPeople], pair: Pair) -> GapCurve:
     """The mean of the strata's gaps of a pair, each with its share of all people compared."""
-    some = [each for each in people if each.has(pair)]
-    knots = np.unique(np.concatenate([each.atoms[group].scores for each in some for group in pair]))
-    shares = np.array([each.weight for each in some]) / sum(each.weight for each in some)
+    some = [stratum for stratum in people if stratum.has(pair)]
+    knots = np.unique(np.concatenate([stratum.atoms[group].scores for stratum in some for group in pair]))
+    shares = np.array([stratum.weight for stratum in some]) / sum(stratum.weight for stratum in some)
     gap = np.zeros(knots.size)
-    for share, each in zip(shares.tolist(), some, strict=True):
-        first, second = (each.atoms[group].shares_at_or_below(knots) for group in pair)
+    for share, stratum in zip(shares.tolist(), some, strict=True):
+        first, second = (stratum.atoms[group].shares_at_or_below(knots) for group in pair)
         gap += share * (first - second)
     gap[-1] = 0.0  # which rounding may have missed
-    first_size, second_size = (float(sum(each.atoms[group].size for each in some)) for group in pair)
+    first_size, second_size = (float(sum(stratum.atoms[group].size for stratum in some)) for group in pair)
     return GapCurve(
         knots,
         gap,
@@ -159,81 +152,73 @@ def standardised_curve(counts: ScoreCounts, people: Sequence[StratumPeople], pai
     )
 
 
-@dataclass(frozen=True, eq=False)
-class StratumTest:
-    """Groups dealt out at random within strata, and what is measured of each deal."""
+def stratum_p_values(
+    counts: ScoreCounts, people: Sequence[StratumPeople], epsilon: float, draws: Draws
+) -> tuple[ByPair, ByPair]:
+    """The adjusted p-values of the standardised gaps, and of the gaps in each stratum.
 
-    thresholds: FloatArray  # where distributions are compared, as fractions of the score range
-    people: Sequence[StratumPeople]  # the strata
-    # For each stratum, how many people of each group (rows) lie between a threshold and the one before
-    cells: list[IntArray]
-    counts: ScoreCounts  # for the range and the resolution of the scores
-    epsilon: float  # the half-width of windows
+    Groups are dealt out at random within strata. The p-value of a pair is how often chance gives as large a
+    gap, studentised, to any pair; in any stratum.
+    """
+    scores = np.unique(np.concatenate([atoms.scores for each in people for atoms in each.atoms.values()]))
+    if scores.size > _MOST_THRESHOLDS:
+        scores = scores[np.linspace(0, scores.size - 1, _MOST_THRESHOLDS).astype(np.int64)]
+    cells = []
+    for stratum in people:
+        below = [
+            atoms.below()[np.searchsorted(atoms.scores, scores, side="right")]
+            for atoms in stratum.atoms.values()
+        ]
+        cells.append(np.diff(np.array(below), axis=1, prepend=0))
+    thresholds = units_of(scores, counts.score_range, counts.resolution)
 
-    @classmethod
-    def of(cls, counts: ScoreCounts, people: Sequence[StratumPeople], epsilon: float) -> StratumTest:
-        """Choose the thresholds: all scores, or as many quantiles of them as are compared."""
-        scores = np.unique(np.concatenate([atoms.scores for each in people for atoms in each.atoms.values()]))
-        if scores.size > _MOST_THRESHOLDS:
-            scores = scores[np.linspace(0, scores.size - 1, _MOST_THRESHOLDS).astype(np.int64)]
-        cells = []
-        for each in people:
-            below = [np.searchsorted(atoms.scores, scores, side="right") for atoms in each.atoms.values()]
-            sums = [atoms.below()[at] for atoms, at in zip(each.atoms.values(), below, strict=True)]
-            cells.append(np.diff(np.array(sums), axis=1, prepend=0))
-        units = units_of(scores, counts.score_range, counts.resolution)
-        return cls(units, people, cells, counts, epsilon)
-
-    def p_values(self, draws: Draws) -> tuple[PairPValues, PairPValues]:
-        """The adjusted p-values of the standardised gaps, and of the gaps in each stratum.
-
-        That of a pair is how often chance gives as large a gap, studentised, to any pair; in any stratum.
-        """
-        dealers = [Dealer.of(cells.sum(axis=1), cells.sum(axis=0)) for cells in self.cells]
-
-        def deal(stream: np.random.Generator) -> FloatArray:
-            dealt = self.measure([dealer.deal(stream) for dealer in dealers])
-            return np.array([max(measured.values()) for measured in dealt])
-
-        null = repeat(deal, draws, 2)
-        standardised, within = (
-            {key: p_value_of(seen, null[:, column]) for key, seen in measured.items()}
-            for column, measured in enumerate(self.measure(self.cells))
-        )
-        return standardised, within
-
-    def measure(self, cells: Sequence[IntArray]) -> tuple[dict[PairKey, float], dict[PairKey, float]]:
-        """The studentised MCDP of each pair's standardised gap, and of its gap in each stratum."""
-        shares = [np.cumsum(each, axis=1) / each.sum(axis=1, keepdims=True) for each in cells]
-        places = [{group: row for row, group in enumerate(each.atoms)} for each in self.people]
-        standardised, within = dict[PairKey, float](), dict[PairKey, float]()
-        for label in dict.fromkeys(each.label for each in self.people):
-            some = [place for place, each in enumerate(self.people) if each.label == label]
-            for pair in pairs_of([self.people[place] for place in some]):
-                both = [place for place in some if self.people[place].has(pair)]
-                weights = np.array([self.people[place].rows for place in both], dtype=np.float64)
-                weights /= weights.sum()
-                mean, variance = np.zeros(self.thresholds.size), 0.0
-                for weight, place in zip(weights.tolist(), both, strict=True):
-                    one, other = (places[place][group] for group in pair)
-                    gap = shares[place][one] - shares[place][other]
-                    sizes = cells[place].sum(axis=1)
-                    spread = 1.0 / sizes[one] + 1.0 / sizes[other]
-                    within[self.people[place].stratum, label, pair] = self._mcdp(gap) / np.sqrt(spread)
-                    mean += weight * gap
-                    variance += weight**2 * spread
-                standardised[None, label, pair] = self._mcdp(mean) / np.sqrt(variance)
-        return standardised, within
-
-    def _mcdp(self, gap: FloatArray) -> float:
-        if self.epsilon <= 0.0:
+    def mcdp(gap: FloatArray) -> float:
+        if epsilon <= 0.0:
             return float(np.abs(gap).max())
-        at, counts = np.array([self.epsilon]), self.counts
-        return float(mcdp_of(self.thresholds, gap, at, counts.resolution, counts.score_range)[0])
+        at = np.array([epsilon])
+        return float(mcdp_of(thresholds, gap, at, counts.resolution, counts.score_range)[0])
+
+    dealers = [Dealer.of(people.sum(axis=1), people.sum(axis=0)) for people in cells]
+
+    def deal(stream: np.random.Generator) -> FloatArray:
+        dealt = _studentised(people, [dealer.deal(stream) for dealer in dealers], mcdp)
+        return np.array([max(measured.values()) for measured in dealt])
+
+    null = repeat(deal, draws, 2)
+    standardised, within = (
+        {key: p_value_of(seen, null[:, column]) for key, seen in measured.items()}
+        for column, measured in enumerate(_studentised(people, cells, mcdp))
+    )
+    return standardised, within
 
 
-_TURN_ERROR = 0.05
-"""How often a sign is said to turn where the groups are alike, within strata or overall."""
+def _studentised(
+    people: Sequence[StratumPeople], cells: Sequence[IntArray], mcdp: Callable[[FloatArray], float]
+) -> tuple[ByPair, ByPair]:
+    """The studentised MCDP of each pair's standardised gap, and of its gap in each stratum.
+
+    The cells of each stratum say how many people of each group (rows) lie between two thresholds.
+    """
+    shares = [np.cumsum(rows, axis=1) / rows.sum(axis=1, keepdims=True) for rows in cells]
+    row_of = [{group: row for row, group in enumerate(stratum.atoms)} for stratum in people]
+    standardised, within = ByPair(), ByPair()
+    for label in dict.fromkeys(stratum.label for stratum in people):
+        of_label = [index for index, stratum in enumerate(people) if stratum.label == label]
+        for pair in pairs_of([people[index] for index in of_label]):
+            both = [index for index in of_label if people[index].has(pair)]
+            weights = np.array([people[index].rows for index in both], dtype=np.float64)
+            weights /= weights.sum()
+            mean, variance = np.zeros(cells[0].shape[1]), 0.0
+            for weight, index in zip(weights.tolist(), both, strict=True):
+                one, other = (row_of[index][group] for group in pair)
+                gap = shares[index][one] - shares[index][other]
+                sizes = cells[index].sum(axis=1)
+                spread = 1.0 / sizes[one] + 1.0 / sizes[other]
+                within[people[index].stratum, label, pair] = mcdp(gap) / np.sqrt(spread)
+                mean += weight * gap
+                variance += weight**2 * spread
+            standardised[None, label, pair] = mcdp(mean) / np.sqrt(variance)
+    return standardised, within
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -381,7 +366,7 @@ class WithinStrata:
         """The p-value of the pair that was named, and that of any where it is another."""
         if own is None or any_pair is None:
             return ""
-        texts = [p_value_text(each, least_p_value(self.n_resamples)) for each in (own, any_pair)]
+        texts = [p_value_text(value, least_p_value(self.n_resamples)) for value in (own, any_pair)]
         if texts[0] == texts[1]:
             return f" (p-value {texts[0]})"
         return f" (p-value of this pair {texts[0]}, {of_any} {texts[1]})"
@@ -452,9 +437,7 @@ def within_strata(
     return strata_compared(counts, names, comparison, np.atleast_1d(as_epsilons(epsilon)), draws)
 
 
-def strata_names(
-    counts: ScoreCounts, groups: Grouping, control: Grouping
-) -> dict[Group, tuple[Group, Group]]:
+def strata_names(counts: ScoreCounts, groups: Grouping, control: Grouping) -> Names:
     """The group and the stratum of each pair of codes that rows were counted by."""
     codes: Any = counts.groups
     return {pair: (groups.names[pair[0]], control.names[pair[1]]) for pair in codes}
@@ -462,7 +445,7 @@ def strata_names(
 
 def strata_compared(
     counts: ScoreCounts,
-    names: Mapping[Group, tuple[Group, Group]],
+    names: Names,
     comparison: Comparison,
     epsilons: FloatArray,
     draws: Draws,
@@ -478,9 +461,8 @@ def strata_compared(
             "needs counts of every score; there are too many: round the scores", "control_features"
         )
     totals = totals_of(counts, names, comparison)
-    strata = {
-        key: (group, stratum) for key, (group, stratum) in names.items() if not is_missing_group(stratum)
-    }
+    nowhere = {key: name for key, name in names.items() if is_missing_group(name[1])}
+    strata = {key: name for key, name in names.items() if key not in nowhere}
     people = hide_few(people_of(counts, strata, comparison), totals, fewest_left_out)
     if not people:
         raise ValueError(
@@ -489,18 +471,21 @@ def strata_compared(
     first = float(epsilons[0])
     pooled, within = [], []
     for everyone in together(people):
-        of_label = [each for each in people if each.label == everyone.label]
+        of_label = [stratum for stratum in people if stratum.label == everyone.label]
         for pair in pairs_of(of_label):
             pooled.append(standardised_curve(counts, [everyone], pair))
             within.append(standardised_curve(counts, of_label, pair))
     worst = int(np.argmax([curve.mcdp(first) for curve in within]))
     tested = draws.n_resamples > 0 and counts.exchangeable
-    standardised, strata_p = StratumTest.of(counts, people, first).p_values(draws) if tested else ({}, {})
-    summaries = [_summary(counts, each, epsilons, strata_p) for each in people]
-    known = sum(totals_of(counts.without(set(names) - set(strata)), names, comparison).values())
+    standardised, strata_p = stratum_p_values(counts, people, first, draws) if tested else ({}, {})
+    summaries = [_summary(counts, stratum, epsilons, strata_p) for stratum in people]
     windows = [curves[worst].worst_window(first) for curves in (within, pooled)]
     differ = windows[0].lower is not None and windows[0].lower == windows[1].higher
-    of_pair = [each.of_pair(within[worst].groups) for each in people if each.label == within[worst].label]
+    of_pair = [
+        replace(some, atoms={group: some.atoms[group] for group in windows[0].groups if group in some.atoms})
+        for some in people
+        if some.label == windows[0].label
+    ]
     return WithinStrata(
         epsilons=tuple(epsilons.tolist()),
         overall=_worst(_overall_curves(counts, names, comparison), epsilons),
@@ -508,31 +493,31 @@ def strata_compared(
         standardised=_worst(within, epsilons),
         window=windows[0],
         overall_window=windows[1],
-        strata=tuple(sorted(summaries, key=lambda each: [-value for value in each.mcdp])),
-        left_out=len({stratum for _, stratum in strata.values()} - {each.stratum for each in people}),
-        rows_left_out=sum(totals.values()) - sum(each.rows for each in people),
-        rows_without_stratum=sum(totals.values()) - known,
+        strata=tuple(sorted(summaries, key=lambda summary: [-value for value in summary.mcdp])),
+        left_out=len({stratum for _, stratum in strata.values()} - {some.stratum for some in people}),
+        rows_left_out=sum(totals.values()) - sum(some.rows for some in people),
+        rows_without_stratum=sum(totals_of(counts, nowhere, comparison).values()),
         p_value=min(standardised.values(), default=None),
         worst_p_value=min(strata_p.values(), default=None),
         window_p_value=standardised.get((None, windows[0].label, within[worst].groups)),
         n_resamples=draws.n_resamples if tested else 0,
-        turned=differ and tested and _both_significant(counts, of_pair, len(within), first, draws),
+        turned=differ and tested and _both_significant(counts, of_pair, first, draws, n_pairs=len(within)),
     )
 
 
 def _both_significant(
-    counts: ScoreCounts, people: Sequence[StratumPeople], n_pairs: int, epsilon: float, draws: Draws
+    counts: ScoreCounts, people: Sequence[StratumPeople], epsilon: float, draws: Draws, *, n_pairs: int
 ) -> bool:
     """Whether the two groups of a pair, the worst of so many, differ within strata as well as overall."""
+    within = [some for some in people if len(some.atoms) > 1]
     draws = draws._replace(on_resample=None)
-    within = [each for each in people if len(each.atoms) > 1]
-    tests = (StratumTest.of(counts, some, epsilon) for some in (within, together(people)))
-    return all(n_pairs * min(test.p_values(draws)[0].values()) <= _TURN_ERROR for test in tests)
+    return all(
+        n_pairs * min(stratum_p_values(counts, some, epsilon, draws)[0].values()) <= _TURN_ERROR
+        for some in (within, together(people))
+    )
 
 
-def _overall_curves(
-    counts: ScoreCounts, names: Mapping[Group, tuple[Group, Group]], comparison: Comparison
-) -> list[GapCurve]:
+def _overall_curves(counts: ScoreCounts, names: Names, comparison: Comparison) -> list[GapCurve]:
     """The curves of all pairs, strata put together, as an audit of everyone has them."""
     everyone = joined(counts, names)
     nobody = {group: (group, None) for group in everyone.groups}
@@ -548,7 +533,7 @@ def _worst(curves: Sequence[GapCurve], epsilons: FloatArray) -> tuple[float, ...
 
 
 def _summary(
-    counts: ScoreCounts, people: StratumPeople, epsilons: FloatArray, p_values: PairPValues
+    counts: ScoreCounts, people: StratumPeople, epsilons: FloatArray, p_values: ByPair
 ) -> StratumSummary:
     """The worst pair of a stratum."""
     first = float(epsilons[0])

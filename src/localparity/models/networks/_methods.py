@@ -120,7 +120,7 @@ class Method(nn.Module):
 
     A method overrides what differs: `penalty`, `prepare`, `batches` and `draw`.
     Parameters that it adds are trained with the network's. Everything that changes is a parameter or a
-    buffer, so that the methods of several runs can be stacked.
+    buffer, which a step that is recorded as a CUDA graph reads in its place.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The page: plain data first, rendered second, written whole or not at all."""
+"""The page: the answer first, what it rests on in folds, and everything in one file that asks for nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -14,22 +14,21 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from localparity._io._files import write_new
-from localparity._text import group_text, number_text
+from localparity._text import group_text, number_text, outward_points, points, whole_percent
 from localparity._validation import require
-from localparity._version import __version__
-from localparity.auditing._document import Document, RatioResult, header_line
-from localparity.auditing._tables import (
-    ReportTable,
-)
-from localparity.auditing._wording import CRITERION_WORDS, shown_finding
+from localparity.auditing._document import FEW_CUTOFFS, Document, RatioResult
+from localparity.auditing._tables import ReportTable
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import strata_of
-from localparity.report.page._charts import chart_specs
-from localparity.report.page._data import PageModel, Plan, Words
-from localparity.report.page._pictures import Curves, model_dots, pair_dots, rates_picture, ratio_picture
+from localparity.report.displays._base import thin_steps
+from localparity.report.page._data import PageModel
+from localparity.report.page._svg import Drawing, score_marks
 
 if TYPE_CHECKING:
+    from localparity.auditing._answer import Answer, PairGap
     from localparity.auditing._audit import Audit, DecideBy
     from localparity.auditing._paired_models import PairedModels
 
@@ -38,31 +37,25 @@ if TYPE_CHECKING:
 
 
 GLOSSARY = {
-    "adjusted": "Made larger to allow for the number of pairs and epsilons that were looked at together.",
-    "ABCC": "The area between the two groups' curves: the difference averaged over all thresholds.",
+    "adjusted": "Made larger to allow for all the pairs and window widths that were looked at together.",
+    "ABCC": "The area between the two groups' curves: the difference averaged over all cutoffs.",
     "bound": "The most that MCDP may be, set by whoever decides what is acceptable.",
-    "chance": "Two samples of the same people differ a little by luck. The smaller the groups, the more.",
-    "confidence": "How often intervals made in this way hold the true value, if the assumptions do.",
-    "delta-DP": "The difference of the groups' mean scores, or of their shares above one threshold.",
-    "disparity": "A difference between the scores of two groups. Whether it is justified, no number says.",
-    "epsilon": "Half the width of the window, as a share of the score range. At 0 it is a single threshold.",
+    "Chance": "How often luck alone would show as much if the groups did not differ.",
+    "cutoff": "A score that parts people: those above it are selected or flagged.",
+    "delta-DP": "The difference of the groups' mean scores, or of their shares above one cutoff.",
+    "epsilon": "Half the width of the window, as a share of the score range. At 0 it is a single cutoff.",
     "interval": "The range in which the true value lies, with the confidence that is stated.",
-    "MCDP": "The largest difference between two groups that lasts over a whole window of thresholds.",
+    "MCDP": "The largest difference between two groups that lasts over a whole window of cutoffs.",
     "p-value": "How often chance alone would show a difference as large as this, if there were none.",
-    "parity": "No difference between the groups at any threshold.",
+    "parity": "No difference between the groups at any cutoff.",
     "points": "Percentage points: 40% against 30% is a difference of 10 points.",
     "ratio": "The smaller share that is selected over the larger: 30% against 40% is 0.75.",
-    "seed": "The number that makes random draws repeatable.",
-    "sha256": "A fingerprint of a file: another file, or a changed one, has another.",
-    "threshold": "A score that parts people, as where those above it are selected or flagged; also a cutoff.",
-    "window": "A stretch of neighbouring thresholds.",
+    "window": "A stretch of neighbouring cutoffs.",
 }
 """Words and what they mean."""
 
 _ALSO = {
-    "thresholds": "threshold",
-    "cutoff": "threshold",
-    "cutoffs": "threshold",
+    "cutoffs": "cutoff",
     "intervals": "interval",
     "p-values": "p-value",
     "windows": "window",
@@ -72,47 +65,65 @@ _WORDS = {word: word for word in GLOSSARY} | _ALSO
 _ANY = re.compile(rf"(?<![\w-])({'|'.join(sorted(map(re.escape, _WORDS), key=len, reverse=True))})(?![\w-])")
 
 
-def explained(text: str) -> Any:
-    """A text with the first use of each word of the glossary linked to what it means; all else is escaped.
+def explainer() -> Callable[[str], Any]:
+    """A function that links the first use of each word on a page to what it means, and escapes all else.
 
     Examples
     --------
-    >>> print(explained("<b> at a threshold"))
-    &lt;b&gt; at a <a class="term" href="#word-threshold" data-is="A score ...">threshold</a>
+    >>> explained = explainer()
+    >>> print(explained("<b> at a cutoff"), explained("another cutoff"))
+    &lt;b&gt; at a <a class="term" href="#word-cutoff">cutoff</a> another cutoff
     """
-    markup = require("markupsafe", extra="report").Markup
-    parts, seen, end = [], set[str](), 0
-    for found in _ANY.finditer(text):
-        word = _WORDS[found[0]]
-        if word not in seen:
-            seen.add(word)
-            link = markup('<a class="term" href="#word-{}" data-is="{}">{}</a>')
-            parts += [markup.escape(text[end : found.start()]), link.format(word, GLOSSARY[word], found[0])]
-            end = found.end()
-    return markup("").join([*parts, markup.escape(text[end:])])
+    markup, seen = require("markupsafe", extra="report").Markup, set[str]()
+
+    def explained(text: str) -> Any:
+        parts, end = [], 0
+        for found in _ANY.finditer(text):
+            word = _WORDS[found[0]]
+            if word not in seen:
+                seen.add(word)
+                link = markup('<a class="term" href="#word-{}">{}</a>')
+                parts += [markup.escape(text[end : found.start()]), link.format(word, found[0])]
+                end = found.end()
+        return markup("").join([*parts, markup.escape(text[end:])])
+
+    return explained
 
 
-# What every page has: one file with its style and its scripts, which alone may run and ask for nothing.
+# What every page has: one file with its style and its script, which alone may run and asks for nothing.
 
 
-def render_frame(name: str, data: dict[str, Any], *, has_charts: bool = True, **values: Any) -> str:
-    """A page from the template and the script of a name, with the data that its charts are drawn from."""
-    library, script = _library() if has_charts else "", _text("shared.js") + _text(f"{name}.js")
+def render_frame(name: str, data: dict[str, Any], **values: Any) -> str:
+    """A page from the template of a name, with the data that its script moves."""
+    script = _text("page.js")
     html: str = template(f"{name}.html.j2").render(
-        style=_text("page.css"),
-        library=library,
+        style=page_style(),
         script=script,
-        hashes=" ".join(_script_hash(code) for code in (library, script)),
+        hash=_script_hash(script),
         data=script_json(data),
         glossary=GLOSSARY,
-        version=__version__,
         **values,
     )
     return html
 
 
+@cache
 def _text(name: str) -> str:
     return files("localparity.report.page").joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def style_parts() -> dict[str, str]:
+    """The style by its parts: light and dark colours, drawings, and what pages and notebooks have besides."""
+    parts = re.split(r"/\* (\w+) \*/\n", _text("page.css"))[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def page_style() -> str:
+    """The style of a page, which follows the reader's choice of light or dark."""
+    parts = style_parts()
+    dark = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {parts['dark']} }} }}"
+    return f":root {{ {parts['light']} }}\n{dark}\n{parts['drawings']}{parts['page']}"
 
 
 def template(name: str) -> Any:
@@ -120,15 +131,8 @@ def template(name: str) -> Any:
     jinja2 = require("jinja2", extra="report")
     loader = jinja2.PackageLoader("localparity.report.page", "")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters["explained"] = explained
+    environment.filters["explained"] = explainer()
     return environment.get_template(name)
-
-
-@cache
-def _library() -> str:
-    """Vega, Vega-Lite and vega-embed in one script, which sets `vegaEmbed`."""
-    bundle: str = require("vl_convert", extra="report").javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return bundle
 
 
 def _script_hash(code: str) -> str:
@@ -145,37 +149,199 @@ def script_json(data: Any) -> str:
     return text
 
 
-# The selection ratios that the page tells of: where every group's is high enough, and where it is not.
+# Rows of dots on one scale: groups at their share, pairs at their gap, models at their MCDP.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dot:
+    """A name with a fraction and its interval; `kind` says how it looks, `key` which group moves it."""
+
+    name: str
+    note: str
+    value: float | None
+    low: float | None
+    high: float | None
+    text: str
+    kind: str = ""
+    key: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dots:
+    """Dots on one scale from 0 to `top`, with the bound where there is one."""
+
+    caption: str
+    rows: Sequence[Dot]
+    top: float = 1.0
+    limit: float | None = None
+    is_open: bool = True
+
+    def place(self, number: float) -> str:
+        """Where a number is."""
+        return f"{100.0 * number / self.top:.2f}%"
+
+
+def group_dots(model: PageModel) -> Dots:
+    """The groups at their share above the cutoff; those with too few people to be drawn have no dot."""
+    keys, here = {group_text(group): group for group in model.groups}, model.cutoffs == model.cutoff
+    rows = []
+    for row in model.answer.groups:
+        group = keys.get(row.name)
+        share = None if group is None else float(model.shares(group)[here][0])
+        radius = None if group is None else model.radius(group, first=True)
+        ends: tuple[float | None, float | None] = (None, None)
+        if share is not None and radius is not None:
+            ends = max(share - radius, 0.0), min(share + radius, 1.0)
+        dot = Dot(
+            name=row.name,
+            note=f"{row.people:,}" + (", few people" if row.few else ""),
+            value=share,
+            low=ends[0],
+            high=ends[1],
+            text="-" if share is None else whole_percent(share),
+            kind="few" if row.few else "",
+            key=None if group is None else model.groups.index(group),
+        )
+        rows.append(dot)
+    rows.sort(key=lambda row: -1.0 if row.value is None else row.value, reverse=True)
+    return Dots(caption="Share of each group above the cutoff, with its interval", rows=rows)
+
+
+_KINDS = {"clear": "", "differs, size unknown": "half", "not shown": "chance"}
+
+
+def pair_dots(answer: Answer) -> list[Dots]:
+    """The pairs of an answer: those that differ, and those of which it is not known."""
+    if len(answer.pairs) < 2:
+        return []
+    names = {
+        "clear": "Clear",
+        "differs, size unknown": "Differ, by an unknown amount",
+        "not shown": "Could be chance",
+    }
+    largest = max(pair.high for pair in answer.pairs)
+    shown = []
+    for state, name in names.items():
+        rows = [_pair_dot(pair) for pair in answer.pairs if pair.state == state]
+        if rows:
+            caption = f"{name}: {answer.states[state]:,} of {sum(answer.states.values()):,} pairs"
+            is_open = state != "not shown"
+            shown.append(Dots(caption=caption, rows=rows, top=largest or 1.0, is_open=is_open))
+    return shown
+
+
+def _pair_dot(pair: PairGap) -> Dot:
+    among = "" if pair.label is None else f", label {pair.label}"
+    return Dot(
+        name=f"{pair.names}{among}",
+        note="few people" if pair.too_small else "",
+        value=pair.gap,
+        low=pair.low,
+        high=pair.high,
+        text=_gap_text(pair.gap, pair.low, pair.high),
+        kind=_KINDS[pair.state],
+    )
+
+
+def _gap_text(gap: float, low: float, high: float) -> str:
+    """A gap with its interval, in points."""
+    return f"{points(gap).split()[0]} ({outward_points(low, high, unit=False)})"
+
+
+def model_dots(document: Document) -> Dots:
+    """The models at their MCDP, from the smallest to the largest, with how well each tells the labels."""
+    rows = []
+    for name, audit in document.audits.items():
+        finding, answer = audit.findings[0], document.answer(name)
+        accuracy = {"AP": answer.average_precision, "AUC": answer.auc}
+        rows.append(
+            Dot(
+                name=document.short_names[name],
+                note=", ".join(
+                    f"{what} {value:.3f}" for what, value in accuracy.items() if value is not None
+                ),
+                value=finding.mcdp,
+                low=finding.interval.low,
+                high=finding.interval.high,
+                text=_gap_text(finding.mcdp, finding.interval.low, finding.interval.high),
+                kind="" if answer.status == "disparity" else "chance",
+            )
+        )
+    rows.sort(key=lambda row: row.value or 0.0)
+    bound = document.max_mcdp
+    largest = max([*(row.high or 0.0 for row in rows), bound or 0.0])
+    caption = f"MCDP({document.first.findings[0].epsilon:g}) of each model in points, with its interval"
+    limit = "" if bound is None else f"; dashed: the bound of {points(bound)}"
+    return Dots(caption=caption + limit, rows=rows, top=1.05 * largest or 1.0, limit=bound)
+
+
+# The selection ratios: where every group's is high enough, and where it is not.
 
 
 MIN_RATIO = 0.8
 _MOST_NUMBERS = 20_000_000
+_FEWEST_STEPS = 3
 
 
 @dataclass(frozen=True)
 class Ratios:
     """A model's ratios: sentences and a picture."""
 
-    name: str
     sentences: tuple[str, ...]
-    picture: Curves
-    confidence: float | None
-    min_ratio: float
+    svg: str
+    is_open: bool
 
 
-def ratios_of(document: Document) -> Iterator[Ratios]:
-    """The ratios of each model, at cutoffs that rest on enough people.
+def ratios_of(document: Document, name: str) -> Ratios | None:
+    """The ratios of a model, at cutoffs that rest on enough people.
 
     There are none where two labels are compared, which have no single curve, and for too many scores.
     """
-    least = MIN_RATIO if document.min_ratio is None else document.min_ratio
-    for name, audit in document.audits.items():
-        stratum, *others = strata_of(audit.counts, audit.comparison).values()
-        numbers = len(stratum) * sum(atoms.scores.size for atoms in stratum.values())
-        if not others and numbers <= _MOST_NUMBERS:
-            result = document.ratios(name) or RatioResult.of(audit, least, document.min_group_size)
-            picture = ratio_picture(result.curve, least)
-            yield Ratios(name, result.sentences, picture, result.curve.confidence, least)
+    least, audit = document.min_ratio, document.audits[name]
+    stratum, *others = strata_of(audit.counts, audit.comparison).values()
+    numbers = len(stratum) * sum(atoms.scores.size for atoms in stratum.values())
+    if others or numbers > _MOST_NUMBERS:
+        return None
+    result = document.ratios(name) or RatioResult.of(audit, MIN_RATIO, document.min_group_size)
+    drawing = ratio_drawing(result, MIN_RATIO if least is None else least)
+    svg = drawing.svg("The lowest selection ratio of any group at each cutoff.")
+    return Ratios(result.sentences, svg, least is not None)
+
+
+def ratio_drawing(result: RatioResult, min_ratio: float) -> Drawing:
+    """The lowest ratio of any group at each cutoff, with the lower end of its band.
+
+    Dots stand for few cutoffs: a line through them would say what was not computed.
+    """
+    curve = result.curve
+    drawing, whole = Drawing(curve.score_range), np.array_equal(curve.cutoffs, np.rint(curve.cutoffs))
+    quarters = [(part / 4, f"{part / 4:g}") for part in range(5)]
+    drawing.axes(score_marks(curve.score_range, whole=whole), quarters)
+    low, high = curve.score_range
+    drawing.line("limit", (low, min_ratio), (high, min_ratio))
+    drawing.text("direct end", high, min_ratio, f"{min_ratio:g}", dy=-0.4)
+    lowest = _lowest(curve.ratios)
+    few = int(np.isfinite(lowest).sum()) < (_FEWEST_STEPS if curve.selection.complete else FEW_CUTOFFS)
+    drawn = {"first": lowest}
+    if curve.confidence is not None:
+        drawn["lower"] = np.where(np.isnan(lowest), np.nan, _lowest(curve.ratio_bands[0]))
+    places = thin_steps(curve.cutoffs, np.nan_to_num(lowest, nan=1.0), 300)
+    for kind, ratios in drawn.items():
+        if not few:
+            drawing.steps(kind, curve.cutoffs[places], ratios[places])
+            continue
+        for cutoff, ratio in zip(curve.cutoffs.tolist(), ratios.tolist(), strict=True):
+            if np.isfinite(ratio):
+                drawing.circle(kind, cutoff, min(ratio, 1.0), 4.0)
+    return drawing
+
+
+def _lowest(ratios: Any) -> Any:
+    """The lowest of the groups' numbers at each cutoff; none where nobody is selected."""
+    known = ~np.isnan(ratios).all(axis=0)
+    lowest = np.full(ratios.shape[1], np.nan)
+    lowest[known] = np.nanmin(ratios[:, known], axis=0)
+    return lowest
 
 
 def write_page(
@@ -192,9 +358,9 @@ def write_page(
 ) -> None:
     """Write the audits of one model or several as one page that opens anywhere, offline.
 
-    The page says first whether there is a disparity, how large, where and how sure that is; then come charts
-    with sliders for epsilon and for the decision threshold, tables of everything, and the method. It asks
-    nothing of any network. Needs the extra `report`.
+    The page says first what was found, how large it is and how sure that is, with a chart of two groups above
+    each cutoff and a control for the cutoff. The groups and the clear pairs follow; the rest is folded. It
+    asks nothing of any network. Needs the extra `report`.
 
     Parameters
     ----------
@@ -203,7 +369,7 @@ def write_page(
     audits : mapping
         The audit of each model, by the model's name.
     title : str
-        The page's heading.
+        What the page is about; its heading is the finding.
     notes : mapping, optional
         What else to say about the data, a text under each name.
     paired : PairedModels, optional
@@ -228,7 +394,7 @@ def write_page(
     >>> second = lp.audit(None, census.score**2, sensitive_features=sex, random_state=0)
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
     >>> lp.report.write_page(path, {"first": first, "second": second})
-    >>> path.stat().st_size < 3_000_000
+    >>> path.stat().st_size < 300_000
     True
     """
     document = Document(
@@ -242,63 +408,90 @@ def write_page(
     write_new(Path(path), render_page(document, notes).encode(), force=force)
 
 
+_MOST_ROWS = 600
+
+
 def render_page(document: Document, notes: Mapping[str, str] | None = None) -> str:
     """The page as text."""
-    audits = document.audits
-    models = [PageModel(name, audit, document.min_group_size) for name, audit in audits.items()]
-    plan, words = Plan.of(models), Words()
-    drawn = [model.data(plan, words) for model in models if model.pairs]
-    data = {
-        "epsilons": plan.epsilons.tolist(),
-        "shown_epsilon": shown_finding(document.first).epsilon,
-        "criteria": CRITERION_WORDS,
-        "charts": chart_specs(),
-        "models": drawn,
-        **words.data(),
-    }
-    picture = rates_picture(models[0]) if len(audits) == 1 else None
+    audits, limit = document.audits, document.min_group_size
+    models = [PageModel(name, audit, document.answer(name), limit) for name, audit in audits.items()]
     by_name = {section.name: section for section in document.sections()}
+    several = len(models) > 1
     return render_frame(
         "page",
-        data,
-        title=document.title,
-        numbers=script_json(_numbers(document, plan)),
-        audited=[(section.model, section.facts) for section in document.sections("audited")],
-        lines=[header_line(audit, checksum=False) for audit in audits.values()],
-        answers={name: document.answers(name) for name in audits},
-        verdicts={name: audit.verdict for name, audit in audits.items()},
-        picture=picture,
-        models=model_dots(document) if picture is None else None,
-        drawn=bool(drawn),
-        undrawn={model.name: list(map(group_text, model.undrawn)) for model in models if model.undrawn},
-        pairs={name: pair_dots(document, name) for name, audit in audits.items() if len(audit.pairs) > 1},
-        ratios=list(ratios_of(document)),
-        scoring=[section for section in document.sections("scoring") if section.tables],
+        {"models": [model.data() for model in models]},
+        title=document.models_headline if several else models[0].answer.headline,
+        about=_about(document),
+        chips=[] if several else chips_of(models[0].answer),
+        models=[
+            shown_model(model, number)
+            | {"name": document.short_names[model.name], "ratios": ratios_of(document, model.name)}
+            for number, model in enumerate(models)
+        ],
+        ranked=model_dots(document) if several else None,
         paired=by_name["paired"].sentences if "paired" in by_name else (),
-        tables=list(_tables(document, plan)),
-        notes={**(notes or {}), **_method_notes(document, plan), **_said_of_models(document)},
+        steps=[step for step in models[0].answer.next_steps if step.command[:12] in ("", "localparity ")],
+        scoring=[section for section in document.sections("scoring") if section.tables],
+        tables=list(_tables(document)),
         assumptions=by_name["assumptions"].sentences,
-        limit=document.min_group_size,
+        notes={**(notes or {}), **_method_notes(document, models), **_said_of_models(document)},
+        caveats=list(dict.fromkeys(model.answer.caveats for model in models)),
+        audited=[(section.model, section.facts) for section in document.sections("audited")],
+        numbers=script_json(_numbers(document)),
     )
 
 
-def notebook_summary(document: Document) -> str | None:
-    """The verdict and the findings as a piece of HTML, or nothing where jinja2 is not installed."""
-    try:
-        summary = template("summary.html.j2")
-    except ImportError:
-        return None
-    verdict, findings = document.sections("verdict", "findings")
-    html: str = summary.render(sentences=verdict.sentences, table=findings.tables[0])
-    return html
+def shown_model(model: PageModel, number: int) -> dict[str, Any]:
+    """What the template shows of a model."""
+    curves = model.curves()
+    return {
+        "number": number,
+        "answer": model.answer,
+        "above": "share scoring above each cutoff"
+        + ("" if model.pair is model.named else " (clearest pair with enough people to draw)"),
+        "below": "cutoff"
+        if model.named.label is None
+        else f"cutoff, among people with label {model.named.label}",
+        "cutoff": number_text(model.cutoff, 6),
+        "svg": None if curves is None else curves.drawing().svg(curves.label),
+        "groups": group_dots(model),
+        "pairs": pair_dots(model.answer),
+    }
 
 
-def _tables(document: Document, plan: Plan) -> Iterator[ReportTable]:
+def _about(document: Document) -> list[str]:
+    """What was audited, in a line: the title where one was given, and what the answers are about."""
+    usual = document.title.startswith("Local disparity")
+    answers = [document.answer(name) for name in document.audits]
+    facts = [fact for fact in answers[0].about if all(fact in answer.about for answer in answers)]
+    dates = {audit.provenance.date for audit in document.audits.values() if audit.provenance is not None}
+    return [
+        *([] if usual or len(answers) > 1 else [document.title]),
+        *facts,
+        *([min(dates)[:10]] if dates else []),
+    ]
+
+
+def chips_of(answer: Answer) -> list[str]:
+    """What qualifies the finding of a model, in a few words each."""
+    chips = {"disparity": ["clear evidence"], "none found": ["no evidence"]}.get(answer.status, [])
+    if answer.status == "disparity" and answer.low == 0.0:
+        chips = ["differs, size unknown"]
+    pairs = sum(answer.states.values())
+    if pairs > 1:
+        chips.append(f"{pairs - answer.states['not shown']:,} of {pairs:,} pairs differ")
+    few = [row for row in answer.groups if row.few]
+    chips += [f"{row.name}: {row.people:,} people" for row in few[:3]]
+    return chips + ([f"{len(few) - 3:,} more with few people"] if len(few) > 3 else [])
+
+
+def _tables(document: Document) -> Iterator[ReportTable]:
     """The tables under all numbers, each with a name of its own."""
+    most = max(1, _MOST_ROWS // sum(len(audit.findings) for audit in document.audits.values()))
     names = ("models", "paired", "findings", "pairs", "groups", "strata")
     for place, section in enumerate(document.sections(*names)):
         for table in section.tables:
-            shown = table.first(plan.listed) if section.name in ("pairs", "strata") else table
+            shown = table.first(most) if section.name in ("pairs", "strata") else table
             yield shown if section.model is None else replace(shown, name=f"{table.name}-{place}")
 
 
@@ -314,44 +507,33 @@ def _said_of_models(document: Document) -> dict[str, str]:
     return notes
 
 
-def _method_notes(document: Document, plan: Plan) -> dict[str, str]:
+def _method_notes(document: Document, models: Sequence[PageModel]) -> dict[str, str]:
     """How the numbers of the page were made, and what it hides."""
     audit, limit = document.first, document.min_group_size
-    low, high = audit.score_range
     confidence = f"{100 * audit.confidence:g}%"
     intervals = {
         "finite_sample": f"{confidence}; they hold at any sample size",
         "bootstrap": f"{confidence}, by the multiplier bootstrap: they hold in large samples",
     }[audit.method]
     threshold = "mean scores" if audit.threshold is None else f"shares above {number_text(audit.threshold)}"
-    notes = {
-        "Score range": f"{number_text(low)} to {number_text(high)}",
-        "Intervals": intervals,
-        "delta-DP": f"the difference of {threshold}",
-        "For machines": "the element with the id numbers holds this page's numbers as the audit's JSON",
-        "Curves": f"drawn at {plan.steps + 1:,} thresholds and up to {plan.points:,} scores between them, "
-        "the extremes among these",
-    }
-    if limit == 1:
-        notes["Curves"] += "; the sliders' values are computed from every row"
-    if max(len(audit.pairs) for audit in document.audits.values()) > plan.listed:
-        notes["Pairs shown"] = (
-            f"in the table the {plan.listed:,} worst of each model, on the sliders the {plan.pairs:,} worst; "
-            "the audit's JSON has all"
-        )
+    notes = {"Intervals": intervals, "delta-DP": f"the difference of {threshold}"}
     if audit.counts.rank_error > 0.0:
         notes["Rank error"] = f"each distribution may be off by {100 * audit.counts.rank_error:.3g} points"
     if limit > 1:
+        off = max((model.off[group] for model in models for group in model.groups), default=0.0)
         notes["Privacy"] = (
             f"no group and no step of a curve rests on fewer than {limit} people: neighbouring scores are "
-            "drawn together, at their mean, and the sliders use these steps between the tables' epsilons. "
-            "Means, MCDP and the ends of windows are of whole groups and computed from every row."
+            f"drawn together, so shares away from the first cutoff may be off by {100 * off:.2g} points. All "
+            "other numbers are computed from every row."
         )
+    undrawn = dict.fromkeys(group_text(g) for model in models for g in model.off if g not in model.groups)
+    if undrawn:
+        notes["Not drawn"] = f"{', '.join(undrawn)}: curves in steps of {limit} people would be too coarse"
     return notes
 
 
-def _numbers(document: Document, plan: Plan) -> dict[str, Any]:
+def _numbers(document: Document) -> dict[str, Any]:
     numbers = document.to_dict()
     for audit in numbers["audits"]:
-        audit["pairs"] = audit["pairs"][: plan.pairs]
+        audit["pairs"] = audit["pairs"][:_MOST_ROWS]
     return numbers
