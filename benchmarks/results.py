@@ -1,4 +1,4 @@
-"""`make results`: make anew what is cheap of results/ and README, and list the rest with its age and command.
+"""`make results`: make anew what is cheap of results/, and list the rest with its age and command.
 
 What is cheap is computed from runs that are under results/ themselves. The rest takes minutes to hours, a
 quiet machine or a GPU. It is listed with the age and the commit of its last change.
@@ -15,7 +15,6 @@ ROOT = Path(__file__).parent.parent
 CHEAP = {
     "equal.csv equal.md equal.png": ("-m", "benchmarks.equal_table"),
     "frontier.md frontier.png": ("-m", "benchmarks.frontier_table"),
-    "README.md": ("docs/make_readme_parts.py",),
 }
 SEARCHED = (
     "how preset tuned was chosen: benchmarks/tuning.py until 86f8f13d; since then benchmarks.equal_search"

@@ -71,7 +71,6 @@ OPTIONAL = [
     "mlflow",
     "onnxmltools",
     "onnxruntime",
-    "opendp",
     "optuna",
     "pandas",
     "PIL",

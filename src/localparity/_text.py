@@ -193,15 +193,20 @@ def whole_percent(fraction: float) -> str:
     return "over 99%" if 0.995 < fraction < 1.0 else f"{100.0 * fraction:.0f}%"
 
 
-def points(gap: float) -> str:
-    """A gap in whole percentage points; below one, to the first digit.
+def points(gap: float, beside: float | None = None) -> str:
+    """A gap in whole percentage points; below one, to the first digit, and so as to differ from another.
 
     Examples
     --------
-    >>> points(0.2402), points(0.01), points(0.0037), points(0.0)
-    ('24 points', '1 point', '0.4 points', '0 points')
+    >>> points(0.2402), points(0.01), points(0.0037), points(0.0), points(0.1004, beside=0.1)
+    ('24 points', '1 point', '0.4 points', '0 points', '10.04 points')
     """
     text = number_text(100.0 * gap, 1) if gap < 0.0095 else f"{100.0 * gap:.0f}"
+    if beside is not None and gap != beside:
+        for decimals in range(1, 7):
+            if float(text) != round(100.0 * beside, decimals):
+                break
+            text = f"{100.0 * gap:.{decimals}f}"
     return f"{text} point" if text == "1" else f"{text} points"
 
 
@@ -217,6 +222,18 @@ def outward_points(low: float, high: float, *, unit: bool = True) -> str:
     first = math.floor(100.0 * scale * low + 1e-9) / scale
     last = math.ceil(100.0 * scale * high - 1e-9) / scale
     return f"{first:g} to {last:g}" + (" points" if unit else "")
+
+
+def outward_percent(low: float, high: float) -> str:
+    """The ends of an interval in percent, rounded outward to a tenth, for a table's cell.
+
+    Examples
+    --------
+    >>> outward_percent(0.18581, 0.26626)
+    '18.5% to 26.7%'
+    """
+    ends = math.floor(1000.0 * low + 1e-9) / 10.0, math.ceil(1000.0 * high - 1e-9) / 10.0
+    return "{:.1f}% to {:.1f}%".format(*ends)
 
 
 def percent(fraction: float) -> str:
@@ -285,19 +302,6 @@ def p_value_text(p_value: float | None, least: float) -> str:
         return f"{p_value:.4f}" if p_value >= 1e-3 else number_text(p_value, 2)
     step = 10.0 ** (math.floor(math.log10(p_value)) - 1)
     return f"<= {number_text(math.ceil(p_value / step - _ROUNDING) * step, 2)}"
-
-
-def share_of_audits(p_value: float, n_resamples: int) -> str:
-    """How often chance alone shows as much.
-
-    Examples
-    --------
-    >>> share_of_audits(1 / 1001, 1000), share_of_audits(0.25, 1000)
-    ('fewer than 1 in 1,000 audits', '25.00% of audits')
-    """
-    if p_value > 1.0 / (1 + n_resamples) * (1.0 + _ROUNDING):
-        return f"{percent(p_value) if p_value >= 1e-3 else f'{number_text(100.0 * p_value, 2)}%'} of audits"
-    return f"fewer than 1 in {n_resamples:,} audits"
 
 
 def group_text(group: Hashable) -> str:

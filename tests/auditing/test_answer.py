@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import localparity as lp
 from localparity._text import closed_run, outward_points, points, round_number_in
 from localparity.auditing._answer import answer_of
 from localparity.results import Answer
+from typed_commands import run
 
 
 def people(shift: float, rows: int = 2000, *, seed: int = 0) -> tuple[Any, Any]:
@@ -99,7 +101,7 @@ def test_compas_by_race_reads_as_people_say_it() -> None:
 def test_a_bound_of_another_pair_names_both() -> None:
     verdict = answer_of(compas(group="race"), 0.3).verdict
     assert verdict == (
-        "Fails the bound of 30 points: Native American (18 people) and Other (377 people) differ by 52 points "
+        "Above the bound of 30 points: Native American (18 people) and Other (377 people) differ by 52 points "
         "(3 to 79). The true gap may be within it. Clearest gap: African-American and Caucasian, 24 points "
         "(18 to 27)."
     )
@@ -107,7 +109,7 @@ def test_a_bound_of_another_pair_names_both() -> None:
 
 @pytest.mark.parametrize(
     ("shift", "bound", "start", "word"),
-    [(0.1, 0.05, "Above", "above"), (0.1, 0.9, "Within", "within"), (0.0, 0.05, "Passes", "undecided")],
+    [(0.1, 0.05, "Above", "above"), (0.1, 0.9, "Within", "within"), (0.0, 0.05, "Within", "undecided")],
 )
 def test_a_verdict_says_what_is_known_of_the_bound(shift: float, bound: float, start: str, word: str) -> None:
     audit = audit_of(shift)
@@ -119,10 +121,27 @@ def test_a_verdict_says_what_is_known_of_the_bound(shift: float, bound: float, s
 
 
 def test_a_bound_that_may_be_exceeded_by_chance_says_so() -> None:
-    rng = np.random.default_rng(3)
-    groups = np.repeat(["a", "b", "c"], [1000, 1000, 20])
+    """Twenty people of a third group failed a gate with a p-value of 0.4, and no word of it."""
+    rng = np.random.default_rng(4)
+    groups = np.repeat(["old", "young", " young"], [1000, 1000, 20])
     audit = lp.audit(None, rng.random(2020), sensitive_features=groups, n_resamples=99, random_state=0)
-    assert "That could be chance." in (answer_of(audit, 0.05).verdict or "")
+    answer, lower = answer_of(audit, 0.1), answer_of(audit, 0.1, "lower").bound
+    assert answer.bound is not None
+    assert lower is not None
+    assert (answer.bound.within, answer.bound.could_be_chance) == (False, True)
+    assert "(20 people)" in (answer.verdict or "")
+    assert "That could be chance." in (answer.verdict or "")
+    assert (lower.within, lower.could_be_chance) == (True, False)
+
+
+def test_constant_scores_have_no_p_value() -> None:
+    """Nothing was tested, and chance alone would show as much in 100.00% of audits, said one page."""
+    options: dict[str, Any] = {"sensitive_features": ["a", "b"] * 50, "n_resamples": 99, "random_state": 0}
+    with pytest.warns(UserWarning, match="is score_range right"):
+        audit = lp.audit(None, [0.5] * 100, **options)
+    assert audit.answer.headline == "Cannot be told: the scores are all the same"
+    assert audit.answer.sure == "Nothing was tested."
+    assert {line.split()[-1] for line in repr(audit).splitlines()[3:]} == {"-"}
 
 
 def test_nothing_found_says_what_could_have_been() -> None:
@@ -208,8 +227,8 @@ def test_commands_that_fit_need_features() -> None:
 
     assert "repair" not in named(compas(group="race", label="two_year_recid").answer)
     options = [step.command for step in audit_of(0.1).answer.next_steps][:3]
-    assert options == ["--report page.html", "--json", "--max-mcdp 0.10"]
-    assert "--max-mcdp 0.10" not in [step.command for step in answer_of(audit_of(0.1), 0.2).next_steps]
+    assert options == ['audit.to_html("page.html")', "audit.to_json()", "audit.passes(0.10)"]
+    assert "audit.passes(0.10)" not in [step.command for step in answer_of(audit_of(0.1), 0.2).next_steps]
 
 
 def test_intervals_are_rounded_outward_and_runs_inward() -> None:
@@ -222,3 +241,30 @@ def test_intervals_are_rounded_outward_and_runs_inward() -> None:
         assert low <= first <= last < high
         assert low <= round_number_in(low, high) < high
     assert round_number_in(0.1 + 0.2, math.nextafter(0.1 + 0.2, 1.0)) == 0.1 + 0.2
+
+
+@pytest.mark.parametrize(
+    ("score_range", "criterion"), [((-1, 10), "demographic_parity"), ((0, 1), "equal_opportunity")]
+)
+def test_the_command_that_watches_runs_as_it_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score_range: tuple[float, float], criterion: Any
+) -> None:
+    pytest.importorskip("datasketches")
+    rng = np.random.default_rng(0)
+    low, high = score_range
+    lines = [f"{low + (high - low) * rng.random():.3f},{'ab'[i % 2]},{i // 2 % 2}\n" for i in range(400)]
+    (tmp_path / "my scores; rm.csv").write_text("p,a b,y\n" + "".join(lines))
+    monkeypatch.chdir(tmp_path)
+    asked = {"score_range": score_range, "criterion": criterion, "n_resamples": 0}
+    audit = lp.Audit.read("my scores; rm.csv", score="p", group="a b", label="y", **asked)
+    words = shlex.split(answer_of(audit, 1.0).next_steps[-1].command)
+    assert words[:2] == ["localparity", "monitor"]
+    done = run(*words[1:])
+    assert done.returncode == 0
+    assert done.stderr.startswith("no alarm: ")
+
+
+def test_a_wrong_way_to_decide_is_named() -> None:
+    wrong: dict[str, Any] = {"decide_by": "mean"}
+    with pytest.raises(ValueError, match=r"decide_by must be .* got 'mean'"):
+        audit_of(0.1).to_json(max_mcdp=0.1, **wrong)

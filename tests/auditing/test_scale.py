@@ -134,8 +134,10 @@ def test_the_command(path: Path) -> None:
     words = ["audit", path, "--score", "p", "--group", "sex", "--resamples", "0", "--missing", "drop"]
     done = run(*words, "--score-range", "data", "--decimal", ",")
     assert done.returncode == 0, done.stderr
-    assert "is that of these scores" in " ".join(done.stdout.split())
+    assert "(range of the data)" in done.stdout
     done = run(*words, "--score-range", "rank", "--decimal", ",")
-    assert "an epsilon is a share of people" in " ".join(done.stdout.split())
+    assert "p as ranks" in done.stdout
+    verbose = run(*words, "--score-range", "rank", "--decimal", ",", "--verbose").stdout
+    assert "an epsilon is a share of people" in " ".join(verbose.split())
     done = run(*words[:-2], path, "--id", "p", "--score-range", "rank")
     assert "--id: cannot be used with --score-range rank" in done.stderr

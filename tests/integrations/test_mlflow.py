@@ -100,8 +100,8 @@ def test_a_logged_model_has_the_numbers_of_an_audit_of_its_scores(logged: str) -
     }
     client, stored = mlflow.MlflowClient(), mlflow.get_run(result.run_id)
     assert stored.data.metrics == result.metrics
-    assert stored.data.tags["localparity.verdict"] == audit.verdict.headline
-    assert stored.data.tags["localparity.bound"].startswith("fail: MCDP(0) is ")
+    assert stored.data.tags["localparity.headline"] == audit.answer.headline
+    assert stored.data.tags["localparity.bound"].startswith("fail: Above the bound of ")
     assert client.get_logged_model(logged.rpartition("/")[2]).metrics
     assert [Path(file.path).name for file in client.list_artifacts(result.run_id, "localparity")] == FILES
 

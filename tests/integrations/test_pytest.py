@@ -68,9 +68,9 @@ def test_a_run_fails_readably_and_reports_its_audits(pytester: pytest.Pytester, 
     result.stdout.fnmatch_lines(
         [
             "*assert_mcdp(None, SCORES, sensitive_features=APART, max_mcdp=0.25, epsilon=0.1)",
-            "E*MCDP(0.1) is 80.00% between high (50 people) and low (51 people), above the bound of 25.00%.",
-            "E*With a threshold from 0.4 up to, but not including, 0.61, people in low are at least 80.0 points*",
-            "E*The 95% interval is *% to *%, the p-value against parity <= 0.001.",
+            "E*Above the bound of 25 points: high (50 people) and low (51 people) differ by 80 points (* to *).",
+            "E*high people are at least 80 points more likely than low people to score above every cutoff *",
+            "E*. True gap * to * points (95%). Chance: fewer than 1 in 1,000.",
         ]
     )
     assert "bound_lines" not in result.stdout.str()  # of the traceback, the line of the test is shown
@@ -89,7 +89,7 @@ def test_markdown_for_a_pull_request_and_no_report_without_audits(pytester: pyte
     )
     text = (pytester.path / "audits.md").read_text()
     assert text.startswith("# test\\_markdown")
-    assert "within the bound of 10.00%" in text
+    assert "Within the bound of 10 points" in text
     result = pytester.runpytest_inprocess("-k", "else", "--localparity-report=audits.md")
     result.stdout.fnmatch_lines(["*localparity: 0 audits*"])
     assert not (pytester.path / "audits.md").exists()

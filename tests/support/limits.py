@@ -23,7 +23,6 @@ LIMITS: dict[str, Sequence[Any]] = {
     "engines._duckdb._MOST_COUNTED": [0, 2**22],
     "engines._duckdb._MOST_FIRST": [1, 10, 2**21],
     "engines._duckdb._MOST_KEYS": [0, 64],
-    "engines._duckdb._MOST_LIKELY": [0.0, 0.4, 1.0],
     "engines._duckdb.DuckDBScores.max_refined": [1, 4, 30],
     "engines._duckdb_stream._HASH_BITS": [1, 8],
     "engines._duckdb_stream._MANY_ROWS": [0, 2**17],
@@ -34,7 +33,6 @@ LIMITS: dict[str, Sequence[Any]] = {
     "engines._ibis._MOST_LISTED": [1, 3, 2**12],
     "engines.protocol._MAX_CELLS_READ": [4, 2**16, 2**16],
     "engines.protocol._MAX_LEVEL": [12, 46],
-    "engines.protocol._MOST_PAIRS": [0, 1, 32],
     "engines.protocol._MOST_READ": [40, 2**18, 2**18],
     "engines._spark.SparkScores.max_refined": [1, 4, 30],
     "engines._duckdb_stream.MOST_HELD": [0, 5, 40, 2**25],
@@ -44,8 +42,13 @@ LIMITS: dict[str, Sequence[Any]] = {
     "engines._torch_cells.CHUNK": [7, 2**24],
     "engines._torch_cells._CPU_CHUNK": [7, 2**16],
     "engines._torch._HEAVY": [2**-8, 0.0, 1.0],
+    "engines._torch._BLOCKS": [2, 30, 2**11],
+    "engines._torch._FEW_ROWS": [0, 2**14],
     "engines._torch._MOST_BITS": [2, 14],
     "engines._torch._MOST_CUT_LEVEL": [0, 14],
+    "engines._torch._MOST_PAIRS": [0, 1, 32],
+    "engines._torch._TOGETHER": [0, 1, 3],
+    "engines._torch._WIDTH": [2, 8, 64],
     "engines._torch._PARTS": [{}, {"cpu": 2**6}, {"cpu": 2**9}, {"cpu": 2**14}],
     "metrics._exact._BLOCKS": [(1,), (2, 1), (8, 2, 1), (64, 8, 1)],
     "metrics._exact._CELLS_BY_ROOT": [1.0, 4.0],
@@ -66,7 +69,7 @@ LIMITS: dict[str, Sequence[Any]] = {
     "metrics._exact._SAMPLED_FIRST": [2, 5, 256],
     "metrics._gap_curve._MOST_KEPT": [0, 64],
     "metrics._gap_curve._MOST_KNOTS": [0, 10, 2**23],
-    "metrics._profile.A_FEW": [0, 8],
+    "metrics._gap_curve._A_FEW": [0, 8],
 }
 """The values from which each is drawn."""
 

@@ -40,11 +40,12 @@ def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def only_audit(text: str) -> dict[str, Any]:
-    """The one audit of a JSON document, without what comes from the file: its name, and what now."""
+    """The one audit of a JSON document, without what comes from the file: names of it and of its columns."""
     (audit,) = json.loads(text)["audits"]
     for name in ("name", "provenance"):
         del audit[name]
-    del audit["answers"][-1]
+    for name in ("about", "headline", "rates", "verdict", "unknown", "by_outcome", "caveats", "next_steps"):
+        del audit["answer"][name]
     found: dict[str, Any] = audit
     return found
 

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from localparity._text import group_text, number_text, percent
+from localparity._text import group_text, number_text, percent, points
 from localparity._types import Criterion
 from localparity._validation import InputError, as_count
 from localparity._version import __version__
@@ -22,9 +23,10 @@ from localparity.auditing._tables import (
     paired_table,
     pairs_table,
     scoring_tables,
+    shares_table,
     strata_table,
 )
-from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS, Answers
+from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS
 from localparity.counts import ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
 from localparity.metrics import ScoringRates
@@ -94,7 +96,7 @@ class RatioResult:
         return {"sentences": list(self.sentences), "safe_cutoffs": self.safe.to_dict(), **curve}
 
 
-FORMAT, FORMAT_VERSION = "localparity-audit", 3
+FORMAT, FORMAT_VERSION = "localparity-audit", 4
 
 
 def plain_audit(audit: Audit) -> dict[str, Any]:
@@ -117,7 +119,7 @@ def plain_audit(audit: Audit) -> dict[str, Any]:
     ]
     if audit.unknown_groups is not None:
         found["unknown_groups"] = audit.unknown_groups.to_dict()
-    told = {"verdict": asdict(audit.verdict), "assumptions": list(audit.assumptions)}
+    told = {"answer": audit.answer.to_dict(), "assumptions": list(audit.assumptions)}
     return found | {"rows": audit.rows, "confidence": audit.confidence} | told
 
 
@@ -261,14 +263,25 @@ class Document:
         audits = self.audits.items()
         return {name: answer_of(audit, self.max_mcdp, self.decide_by) for name, audit in audits}
 
-    def answers(self, name: str) -> Answers:
-        """The six questions, answered for a model."""
-        return self._answers[name]
-
     @cached_property
-    def _answers(self) -> dict[str, Answers]:
-        audits = self.audits.items()
-        return {name: Answers.of(audit, self.max_mcdp, self.decide_by) for name, audit in audits}
+    def short_names(self) -> dict[str, str]:
+        """The models' names without their folders, where these tell them apart."""
+        short = {name: PurePath(name).name or name for name in self.audits}
+        return short if len(set(short.values())) == len(short) else {name: name for name in short}
+
+    @property
+    def models_headline(self) -> str:
+        """Which of several models differs least, and whether that is within the bound."""
+        answers = self._answer_of
+        name = min(answers, key=lambda name: answers[name].largest.gap)
+        least = points(answers[name].largest.gap)
+        bound, headline = answers[name].bound, f"{self.short_names[name]} differs least: {least}"
+        if bound is None:
+            return headline
+        if not bound.within:
+            return f"{headline}, still above the bound of {points(bound.max_mcdp)}"
+        count = sum(one.bound is not None and one.bound.within for one in answers.values())
+        return f"{headline}; {count:,} of {len(answers):,} within the bound of {points(bound.max_mcdp)}"
 
     def ratios(self, name: str) -> RatioResult | None:
         """The selection ratios of a model, where they are asked for."""
@@ -293,14 +306,16 @@ class Document:
 
     def _first_sections(self, name: str) -> Iterator[Section]:
         """What is said of a model before all numbers."""
-        audit, answers = self.audits[name], self.answers(name)
-        facts = tuple((answer.question, answer.sentence) for answer in answers.answers)
-        yield Section(name="answers", heading="In short", facts=facts, picture="rates", model=name)
-        steps = tuple((step.text, step.command) for step in answers.steps)
-        yield Section(name="steps", heading="What now", facts=steps, model=name)
-        verdict = audit.verdict
-        sentences = (verdict.headline, verdict.where, verdict.how_sure, *verdict.notes)
-        yield Section(name="verdict", heading="The finding in full", sentences=sentences, model=name)
+        audit, answer = self.audits[name], self.answer(name)
+        steps = tuple((step.text, step.command) for step in answer.next_steps)
+        yield Section(
+            name="answer",
+            heading=answer.headline,
+            sentences=answer.sentences,
+            facts=steps,
+            tables=(shares_table(answer),),
+            model=name,
+        )
         windows = tuple(
             f"epsilon {finding.epsilon:g}: {finding.window.sentence_for(audit.higher_is)}"
             for finding in audit.findings
@@ -382,13 +397,13 @@ class Document:
 
     def _audit(self, name: str) -> dict[str, Any]:
         audit, paired, ratios = self.audits[name], self.paired, self.ratios(name)
-        answers, breakdown = self.answers(name), breakdown_of(audit, self.max_mcdp)
+        answer, breakdown = self.answer(name), breakdown_of(audit, self.max_mcdp)
         return {
             "name": name,
             **audit.to_dict(min_group_size=self.min_group_size),
-            "bound": None if answers.bound is None else asdict(answers.bound),
+            "answer": answer.to_dict(),
+            "bound": None if answer.bound is None else asdict(answer.bound),
             "breakdown": None if breakdown is None else asdict(breakdown),
-            "answers": answers.to_list(),
             "same_people": paired.to_dict(name) if paired is not None and name in paired.found else None,
             "impact_ratios": None if ratios is None else ratios.to_dict(),
             "scoring_rates": self.scoring[name].to_dict() if name in self.scoring else None,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import Any, Unpack
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._table import Table, as_group_columns, as_table
+from localparity._text import points
 from localparity._types import Group
 from localparity._validation import InputError
 from localparity.auditing._options import AuditKeywords, AuditOptions
@@ -152,21 +154,22 @@ class PairedModels:
         str
         """
         found = self.found[name]
-        low, change, high = (100.0 * end for end in astuple(found.difference)[:3])
+        low, change, high = astuple(found.difference)[:3]
         mcdp = f"MCDP({self.epsilon:g})"
-        points = f"{abs(change):.2f} points {'higher' if change > 0.0 else 'lower'}"
+        size = f"{points(abs(change))} {'higher' if change > 0.0 else 'lower'}"
         if found.p_value > 1.0 - found.difference.confidence + 1e-12:
             return (
-                f"No difference between {name} and {self.first} was found: {mcdp} of {name} is {points}, "
+                f"No difference between {name} and {self.first} was found: {mcdp} of {name} is {size}, "
                 "which chance could explain."
             )
         if low <= 0.0 <= high:
             return (
                 f"{name} and {self.first} do not score the groups alike. Which is nearer to parity is open: "
-                f"{mcdp} of {name} is {points}, with an interval from {low:.2f} to {high:.2f}."
+                f"{mcdp} of {name} is {size}, with an interval from {_signed(low, math.floor)} to "
+                f"{_signed(high, math.ceil)}."
             )
         way = "less" if change > 0.0 else "more"
-        return f"{name} treats the groups {way} alike than {self.first}: its {mcdp} is {points}."
+        return f"{name} treats the groups {way} alike than {self.first}: its {mcdp} is {size}."
 
     @property
     def promise(self) -> str:
@@ -192,6 +195,11 @@ class PairedModels:
         dict
         """
         return {"compared_with": self.first, "epsilon": self.epsilon, **asdict(self.found[name])}
+
+
+def _signed(change: float, outward: Callable[[float], int]) -> str:
+    """A change in points, rounded to a tenth."""
+    return f"{outward(1000.0 * change) / 10.0 + 0.0:g}"
 
 
 @dataclass(frozen=True, eq=False)

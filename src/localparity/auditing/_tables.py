@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Self
 
 from localparity._text import (
     group_text,
-    interval_text,
     number_text,
+    outward_percent,
     p_value_text,
     pair_text,
-    percent,
     signed_points,
     visible,
 )
@@ -23,6 +22,7 @@ from localparity.metrics import Interval
 from localparity.uncertainty._permutation import least_p_value
 
 if TYPE_CHECKING:
+    from localparity.auditing._answer import Answer
     from localparity.auditing._audit import Audit
     from localparity.auditing._findings import PairSummary
     from localparity.auditing._paired_models import PairedModels
@@ -45,8 +45,12 @@ class Shown(str):
         return found
 
 
+def _tenths(fraction: float) -> str:
+    return f"{100.0 * fraction:.1f}%"
+
+
 def _percent(fraction: float) -> Shown:
-    return Shown(percent(fraction), fraction)
+    return Shown(_tenths(fraction), fraction)
 
 
 def _p_value(audit: Audit, place: int, p_value: float | None) -> str:
@@ -55,7 +59,7 @@ def _p_value(audit: Audit, place: int, p_value: float | None) -> str:
 
 
 def _interval(interval: Interval) -> Shown:
-    return Shown(interval_text(interval), interval.low, interval.high)
+    return Shown(outward_percent(interval.low, interval.high), interval.low, interval.high)
 
 
 @dataclass(frozen=True)
@@ -180,13 +184,32 @@ def findings_table(audits: Mapping[str, Audit]) -> ReportTable:
     return ReportTable("findings", caption, names, numbers, tuple(rows))
 
 
+def shares_table(answer: Answer) -> ReportTable:
+    """The share of each group above the cutoff of an answer, the largest first."""
+    rows = [
+        (
+            group.name + (" (few people)" if group.few else ""),
+            Shown(f"{group.people:,}", group.people),
+            "-" if group.share_above is None else Shown(_tenths(group.share_above), group.share_above),
+            "-"
+            if group.low is None or group.high is None
+            else Shown(outward_percent(group.low, group.high), group.low, group.high),
+        )
+        for group in answer.groups
+    ]
+    above = "share above the cutoff" if answer.cutoff is None else f"share above {answer.cutoff_text}"
+    numbers = ("people", above, "interval")
+    return ReportTable("shares", "Groups, from the highest share on", ("group",), numbers, tuple(rows))
+
+
 def summary_of(audit: Audit) -> str:
-    """The verdict, and MCDP at each epsilon, as text."""
+    """The answer, and MCDP at each epsilon, as text."""
     head = _number_columns({"": audit})
     places = range(len(audit.findings))
     rows = [(f"{audit.findings[place].epsilon:g}", *numbers_of(audit, place)) for place in places]
     lines = [f"{a:>9}  {b:>7}  {c:>17}  {d}" for a, b, c, d in (head, *rows)]
-    return "\n".join([audit.verdict.headline, *lines])
+    answer = audit.answer
+    return "\n".join([answer.headline, f"{answer.rates}. {answer.sure}", *lines])
 
 
 def pairs_table(audits: Mapping[str, Audit], most: int) -> ReportTable:
@@ -242,7 +265,7 @@ def strata_table(found: WithinStrata, most: int) -> ReportTable:
             group_text(each.stratum) + ("" if each.label is None else f", label {each.label}"),
             pair_text(each.window.groups),
             f"{each.rows:,}",
-            *map(percent, each.mcdp),
+            *map(_tenths, each.mcdp),
         )
         for each in found.strata[:most]
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -295,6 +296,13 @@ class OutputAsked:
         ),
     ] = "text"
     json: Annotated[bool, Option("--json", help="The same as --format json.")] = False
+    verbose: Annotated[
+        bool,
+        Option("--verbose", help="Print all tables after the answer, what is assumed and the checksums."),
+    ] = False
+    pairs: Annotated[
+        str | None, Option(metavar="N|all", help="List so many pairs of groups, whatever is known of them.")
+    ] = None
     report: Annotated[
         Path | None, Option(help="Write a page with charts here, all models on it; opens offline.")
     ] = None
@@ -305,6 +313,11 @@ class OutputAsked:
     force: ForceOption = False
 
     @property
+    def listed(self) -> int | None:
+        """How many pairs are listed; None lists the clear ones that there is room for."""
+        return None if self.pairs is None else sys.maxsize if self.pairs == "all" else int(self.pairs)
+
+    @property
     def printed(self) -> AuditFormat:
         """The form to print, of which --json is a short name."""
         return "json" if self.json else self.form
@@ -313,6 +326,8 @@ class OutputAsked:
         """Check that files can be written, and that test cases have a bound."""
         check_file(self.report, "--report", read=files, replace=self.force)
         check_file(self.out, "--out", read=files, replace=self.force)
+        if self.pairs is not None and self.pairs != "all" and not self.pairs.isdecimal():
+            raise typer.BadParameter(f"must be a number or all, got {self.pairs!r}", param_hint="--pairs")
         if self.json and self.form not in ("text", "json"):
             raise typer.BadParameter(f"must be json with --json, got {self.form}", param_hint="--format")
         if self.form == "junit" and max_mcdp is None:
@@ -385,7 +400,7 @@ def audit(
         min_ratio=bounds.min_ratio,
         scoring=_scoring_rates(tables, scores, options) if bounds.scoring else {},
     )
-    _show(document, output.printed)
+    _show(document, output)
     passed = _tell_verdicts(document)
     _write(document, output, scores.model)
     if not passed:
@@ -471,8 +486,9 @@ def _resampling_bar(resamples: int) -> Iterator[Callable[[], object] | None]:
 # What is printed and written.
 
 
-def _show(document: Document, form: AuditFormat) -> None:
+def _show(document: Document, output: OutputAsked) -> None:
     """Print a document."""
+    form = output.printed
     if form == "json":
         typer.echo(visible_lines(document.to_json()))
     elif form == "markdown":
@@ -484,27 +500,26 @@ def _show(document: Document, form: AuditFormat) -> None:
 
         typer.echo(to_junit(document), nl=False)
     else:
-        from localparity.report._terminal import terminal_parts
+        from localparity.report._terminal import TerminalDocument
 
-        Console().print(*terminal_parts(document), sep="\n")
+        Console().print(TerminalDocument(document, output.verbose, output.listed))
 
 
 def _tell_verdicts(document: Document) -> bool:
     """Say of each file whether it is within the bound; whether all are."""
-    bounds = {name: document.answers(name).bound for name in document.audits}
-    for name, bound in bounds.items():
+    answers = {name: document.answer(name) for name in document.audits}
+    for name, answer in answers.items():
+        bound = answer.bound
         if bound is not None:
-            whose = f"{name}: " if len(bounds) > 1 else ""
-            note(f"{'pass' if bound.within else 'fail'}: {whose}{bound.sentence}")
+            whose = f"{name}: " if len(answers) > 1 else ""
+            advice = ""
             if bound.could_be_chance:
-                note(
-                    "--decide-by lower fails only what chance does not explain; a larger --min-group-size "
-                    "leaves small groups out"
-                )
+                advice = " --decide-by lower fails only what chance does not explain."
+            note(f"{'pass' if bound.within else 'fail'}: {whose}{answer.verdict}{advice}")
             breakdown = breakdown_of(document.audits[name], bound.max_mcdp)
             for sentence in () if breakdown is None else breakdown.sentences:
                 note(sentence)
-    return all(bound is None or bound.within for bound in bounds.values())
+    return all(answer.bound is None or answer.bound.within for answer in answers.values())
 
 
 def _write(document: Document, output: OutputAsked, model: Path | None) -> None:

@@ -15,7 +15,7 @@ from localparity._types import FloatArray
 from localparity._validation import as_count, require
 from localparity.auditing._document import Document
 from localparity.cli._options import ForceOption, SeedOption, check_file
-from localparity.report._terminal import terminal_parts
+from localparity.report._terminal import TerminalDocument
 
 _MOST_ROWS = 10_000_000
 _PAGE = Path("localparity-demo.html")
@@ -36,7 +36,7 @@ def demo(
     census = lp.datasets.make_census(rows, random_state=seed, as_frame=False)
     as_made = _audit(census.score, census, seed)
     title = f"A census of {rows:,} invented people"
-    console.print(*terminal_parts(Document(audits={title: as_made})), sep="\n")
+    console.print(TerminalDocument(Document(audits={title: as_made})))
     console.print(
         "The model never saw sex, but occupation and hours stand in for it. The truth, as it was made:"
     )

@@ -8,15 +8,13 @@ from datetime import datetime
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated, Any, Literal, get_args
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table as RichTable
 
 from localparity._io._table import Table, as_group_columns, open_table
-from localparity._text import interval_text, percent
+from localparity._text import capitalised, interval_text, percent
 from localparity._types import Missing
 from localparity._validation import NO_GROUP, as_count, warn_of_unmatched
 from localparity.auditing._missing import MissingPolicy, MissingRows
@@ -193,6 +191,8 @@ def _unless_kept(annotation: Any, default: Any) -> Any:
     return Annotated[kind | None, typer.Option(help=option.help, show_default=shown)]
 
 
+_LAST, _MOST_ALARMS = 14, 4
+
 app = Commands(no_args_is_help=True, add_completion=False)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")]
@@ -308,7 +308,9 @@ def append(
 def show_series(
     *,
     location: LocationArgument,
-    last: Annotated[int | None, typer.Option(help="Show so many of the newest periods.")] = None,
+    last: Annotated[
+        int | None, typer.Option(help="Show so many of the newest periods; 14, in JSON all, by default.")
+    ] = None,
     asked: TypedWatch,
     json: JsonOption = False,
 ) -> None:
@@ -323,7 +325,8 @@ def show_series(
     if json:
         print_json({"periods": [asdict(point) for point in series], "since_start": asdict(whole)})
     else:
-        _print_series(Console(), series, whole, watch, kept.every)
+        for line in _series_lines(series, last or _LAST, whole, watch, kept.every):
+            print_line(line)
     _end(kept, series[-1], watch)
 
 
@@ -434,32 +437,39 @@ def _newest_line(newest: PeriodResult, watch: Watch) -> str:
     return f"{rows}, {value}, {100 * watch.confidence:g}% interval {interval_text(newest.interval)}"
 
 
-def _print_series(
-    console: Console, series: list[PeriodResult], whole: WindowResult, watch: Watch, every: Every
-) -> None:
-    table = RichTable(title=f"MCDP({watch.epsilon:g}) over time", title_justify="left")
-    table.add_column("period")
-    interval = f"{100 * watch.confidence:g}% interval"
-    alarms = [] if watch.max_mcdp is None else ["alarm"]
-    for name in ("rows", "MCDP", interval, "expected under parity", *alarms):
-        table.add_column(name, justify="right")
-    for point in series:
-        numbers = ("-", escape(point.missing), "-")
+def _series_lines(
+    series: list[PeriodResult], last: int, whole: WindowResult, watch: Watch, every: Every
+) -> list[str]:
+    """The last periods of a series, the whole of it, and the alarms before."""
+    shown, earlier = series[-last:], [point for point in series[:-last] if point.alarm is not None]
+    head = ["period", "rows", "MCDP", f"{100 * watch.confidence:g}% interval", "by chance"]
+    rows = [[*head, *([] if watch.max_mcdp is None else ["alarm"])]]
+    for point in shown:
+        numbers = ["-", point.missing, "-"]
         if point.interval is not None and point.expected is not None:
             value = about(point.interval.estimate, point)
-            numbers = value, interval_text(point.interval), percent(point.expected)
+            numbers = [value, interval_text(point.interval), percent(point.expected)]
         alarm = "" if point.alarm is None else how_many(point.alarm.periods, every)
-        table.add_row(point.period, f"{point.rows:,}", *numbers, *[alarm for _ in alarms])
-    table.add_section()
-    total = ("-", "-")
+        rows.append([point.period, f"{point.rows:,}", *numbers, alarm])
+    total = ["-", "-"]
     if whole.interval is not None:
-        total = about(whole.interval.estimate, whole), interval_text(whole.interval)
-    table.add_row("since the start", f"{whole.rows:,}", *total, "-")
-    console.print(table)
-    if whole.approximate:
-        console.print(f"{APPROXIMATE[0].upper()}{APPROXIMATE[1:]}.", style="dim")
-    console.print("Rows are assumed to be independent: one row for each person.", style="dim")
-    console.print("The interval since the start holds at all looks together.", style="dim")
+        total = [about(whole.interval.estimate, whole), interval_text(whole.interval)]
+    rows.append(["since the start", f"{whole.rows:,}", *total, "-"])
+    widths = [max(len(row[place]) for row in rows if place < len(row)) for place in range(5)]
+    lines = [
+        f"MCDP({watch.epsilon:g}) over time, the last {how_many(len(shown), every)} of {len(series):,}",
+        "",
+    ]
+    for row in rows:
+        cells = [cell.rjust(width) for cell, width in zip(row[1:5], widths[1:], strict=True)]
+        lines.append("  ".join([f"  {row[0]:<{widths[0]}}", *cells, *row[5:]]).rstrip())
+    if earlier:
+        dates = ", ".join(point.period for point in earlier[-_MOST_ALARMS:])
+        lines += ["", f"  {len(earlier):,} earlier alarms, the newest {dates}"]
+    notes = ["By chance: what MCDP is expected under parity. Rows are assumed to be independent."]
+    notes += [f"{capitalised(APPROXIMATE)}."] if whole.approximate else []
+    notes.append("The interval since the start holds at all looks together.")
+    return [*lines, "", *(f"  {line}" for note in notes for line in wrap(note, 78))]
 
 
 def _end(

@@ -44,7 +44,7 @@ class LocalParityEvaluator(ModelEvaluator):
 
     It logs MCDP at each epsilon with its interval, p-value and noise floor (``mcdp_0.05``, ``mcdp_0.05_low``,
     ``mcdp_0.05_high``, ``mcdp_0.05_p_value``, ``mcdp_0.05_noise_floor``), ``abcc`` and ``delta_dp``; the
-    verdict as a tag; and the page and the JSON as artifacts. An epsilon too wide for the scores has no
+    headline as a tag; and the page and the JSON as artifacts. An epsilon too wide for the scores has no
     metrics.
 
     The keys of `evaluator_config` are
@@ -285,12 +285,12 @@ def _metrics(audited: Audit) -> dict[str, float]:
 
 
 def _tags(document: Document) -> dict[str, str]:
-    """The verdict, and whether the bound holds."""
-    bound = document.answers("scores").bound
-    verdict = {"verdict": document.first.verdict.headline}
-    if bound is None:
-        return verdict
-    return {**verdict, "bound": f"{'pass' if bound.within else 'fail'}: {bound.sentence}"}
+    """What was found, and whether the bound holds."""
+    answer = document.answer("scores")
+    if answer.bound is None:
+        return {"headline": answer.headline}
+    word = "pass" if answer.bound.within else "fail"
+    return {"headline": answer.headline, "bound": f"{word}: {answer.verdict}"}
 
 
 def _log_files(document: Document, run_id: str, prefix: str) -> dict[str, Any]:

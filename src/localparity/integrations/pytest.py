@@ -81,13 +81,12 @@ def assert_mcdp(
     >>> audit = assert_mcdp(None, census.score, sensitive_features=sex, max_mcdp=0.4)
     >>> assert_mcdp(None, census.score, sensitive_features=sex, max_mcdp=0.1)
     Traceback (most recent call last):
-    AssertionError: MCDP(0) is ...% between Female ... and Male ..., above the bound of 10.00%.
+    AssertionError: Above the bound of 10 points: Male (... people) and Female (... people) differ by ...
     ...
     """
     __tracebackhide__ = True
     from localparity.auditing import audit
     from localparity.auditing._document import Document
-    from localparity.auditing._wording import bound_lines
 
     arguments: AuditArguments = {"random_state": 0, "min_group_size": 10, **options, "epsilons": [epsilon]}
     audited = audit(y_true, y_score, sensitive_features=sensitive_features, **arguments)
@@ -102,10 +101,10 @@ def assert_mcdp(
     )
     if item is not None:
         _keep(item, document)
-    bound = document.answers(name).bound
-    assert bound is not None
-    if not bound.within:
-        raise AssertionError("\n".join(bound_lines(audited, bound)))
+    answer = document.answer(name)
+    assert answer.bound is not None
+    if not answer.bound.within:
+        raise AssertionError("\n".join(answer.bound_lines))
     return audited
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 from xml.etree import ElementTree
 
 from localparity._io._files import sha256_of, write_new
-from localparity._text import percent, visible
+from localparity._text import points, visible
+from localparity.auditing._answer import Answer
 from localparity.auditing._document import Document, DocumentKeywords
-from localparity.auditing._wording import BoundResult, bound_lines
 from localparity.report._markdown import to_markdown
 from localparity.report.page._page import render_page
 
@@ -104,31 +104,32 @@ _NOT_XML = re.compile("[\ufffe\uffff]")
 
 def to_junit(document: Document) -> str:
     """The document, which must have a bound, as a test suite."""
-    answers = {name: document.answers(name).bound for name in document.audits}
-    bounds = {name: bound for name, bound in answers.items() if bound is not None}
-    failures = sum(not bound.within for bound in bounds.values())
-    counted = {"tests": str(len(bounds)), "failures": str(failures), "errors": "0"}
+    answers = {name: document.answer(name) for name in document.audits}
+    failures = sum(answer.bound is not None and not answer.bound.within for answer in answers.values())
+    counted = {"tests": str(len(answers)), "failures": str(failures), "errors": "0"}
     suites = ElementTree.Element("testsuites", counted)
     suite = ElementTree.SubElement(
         suites, "testsuite", {"name": _text(document.title), **counted, "skipped": "0"}
     )
-    for name, bound in bounds.items():
-        _add_case(suite, name, bound, bound_lines(document.audits[name], bound))
+    for name, answer in answers.items():
+        _add_case(suite, name, answer)
     ElementTree.indent(suites)
     text: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
     return text.decode() + "\n"
 
 
-def _add_case(suite: ElementTree.Element, name: str, bound: BoundResult, lines: Iterable[str]) -> None:
+def _add_case(suite: ElementTree.Element, name: str, answer: Answer) -> None:
     """Add the test case of a bound: a failure, or what was found as the output of the test."""
-    asked = f"{bound.compared} is at most {percent(bound.max_mcdp)}"
-    case = ElementTree.SubElement(suite, "testcase", {"classname": _text(name), "name": asked})
-    told = "\n".join(map(_text, lines))
+    bound = answer.bound
+    assert bound is not None
+    test = f"{bound.compared} is at most {points(bound.max_mcdp)}"
+    case = ElementTree.SubElement(suite, "testcase", {"classname": _text(name), "name": test})
+    lines = "\n".join(map(_text, answer.bound_lines))
     if bound.within:
-        ElementTree.SubElement(case, "system-out").text = told
+        ElementTree.SubElement(case, "system-out").text = lines
     else:
-        failure = {"message": _text(bound.sentence), "type": "AssertionError"}
-        ElementTree.SubElement(case, "failure", failure).text = told
+        failure = {"message": _text(answer.verdict or ""), "type": "AssertionError"}
+        ElementTree.SubElement(case, "failure", failure).text = lines
 
 
 def _text(text: str) -> str:

@@ -13,7 +13,7 @@ _MOST_PAIRS = 20
 
 
 def to_markdown(document: Document) -> str:
-    """The document: the answers to six questions, the tables, and what they rest on."""
+    """The document: the answer, the tables, and what they rest on."""
     document.check_sizes()
     parts = [part for section in document.sections() for part in _parts(section, document)]
     return "\n\n".join([f"# {markdown_text(document.title)}", *parts, _all_digits(document)]) + "\n"
@@ -22,15 +22,17 @@ def to_markdown(document: Document) -> str:
 def _parts(section: Section, document: Document) -> Iterator[str]:
     """A section, with the model that it is about where there are several."""
     several = len(document.audits) > 1 and section.model is not None
-    if section.name == "answers":
+    if section.name == "answer":
         if several:
             yield f"## {markdown_text(section.model or '')}"
-        yield "\n".join(f"- **{question}** {markdown_text(text)}" for question, text in section.facts)
-    elif section.name == "steps":
-        commands = [visible(command) for _, command in section.facts if command]
+        headline, *others = map(markdown_text, section.sentences)
+        yield f"**{headline}**"
+        yield "\n".join(f"- {sentence}" for sentence in others)
+        yield from map(_table, section.tables)
+        commands = [visible(command) for _, command in section.facts if command.startswith("localparity ")]
         if commands:
             yield "\n".join(["```sh", *commands, "```"])
-    elif section.name not in ("verdict", "windows", *(() if _several_pairs(document) else ("pairs",))):
+    elif section.name not in ("windows", *(() if _several_pairs(document) else ("pairs",))):
         yield from _listed(section, f" of {markdown_text(section.model or '')}" if several else "")
 
 

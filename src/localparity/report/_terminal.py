@@ -1,83 +1,250 @@
-"""A document on the terminal."""
+"""A document on the terminal: the answer on one screen, and everything else for those who ask."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
+from textwrap import wrap
 
-from rich.console import Group, RenderableType
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from localparity._text import percent, visible
+from localparity._text import isolated, outward_points, visible
+from localparity.auditing._answer import Answer, GroupShare, PairGap
 from localparity.auditing._document import Document
-from localparity.auditing._tables import ReportTable, Section, delta_dp_name
+from localparity.auditing._next_steps import Step
+from localparity.auditing._tables import ReportTable, Section
 
-MOST_PAIRS = 10
+MOST_LINES = 25
+NARROWEST, WIDEST = 60, 100
+_LISTED = 10
+_FEWEST_PAIRS, _FEWEST_GROUPS = 3, 4
 _WIDEST_NAME = 12
+_LONGEST_BAR = 28
+_MARGIN = 14
 _ASIDE = ("assumptions", "audited")
+_STATUS = {"disparity": "DISPARITY", "none found": "NONE FOUND", "undecided": "UNDECIDED"}
+_STATES = {"clear": "clear", "differs, size unknown": "size unknown", "not shown": "not shown"}
+_ALWAYS = ("strata", "ratios", "scoring")
+"""Sections that are there only where somebody asked for them."""
+_NEVER = ("answer", "models", "left_out")
+"""Sections that the answer has said."""
 
 
-def terminal_parts(document: Document) -> Iterator[RenderableType]:
-    """A document for rich, section by section."""
-    for section in document.sections():
-        if section.name == "verdict":
-            yield from _verdict(document, section)
-        elif section.name == "windows":
-            yield Padding(Group(*map(Text, section.sentences)), (0, 0, 1, 0))
-        elif section.name == "paired":
-            yield Text("\n".join(section.sentences), style="bold")
-            yield from map(_rich_table, section.tables)
-            yield from (Text(promise, style="dim") for _, promise in section.facts)
-        elif section.name == "pairs":
-            yield from _pairs(document, *section.tables)
-        elif section.name not in ("answers", "steps", "models"):
-            yield from _section(section, several=len(document.audits) > 1)
+@dataclass(frozen=True)
+class TerminalDocument:
+    """A document as rich shows it: the answers of at most 25 lines, or more where that is asked for."""
+
+    document: Document
+    verbose: bool = False
+    pairs: int | None = None
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """The lines of the answer, then the sections."""
+        width = max(NARROWEST, min(options.max_width, WIDEST))
+        yield from answer_lines(self.document, width, self.pairs)
+        for section in self.document.sections():
+            if section.name in _ALWAYS or (self.verbose and section.name not in _NEVER):
+                yield from _section(section, several=len(self.document.audits) > 1)
 
 
-def _verdict(document: Document, section: Section) -> Iterator[RenderableType]:
-    name = section.model or ""
-    comparison = document.audits[name].comparison
-    compared = f"{comparison.criterion}, {comparison.compare}".replace("_", " ")
-    yield Text(f"{visible(name)}: {compared}", style="bold")
-    headline, where, how_sure, *notes = section.sentences
-    sentences = [Text(headline, style="bold"), Text(f"{where} {how_sure}"), *map(Text, notes)]
-    yield Padding(Group(*sentences), (0, 0, 1, 0))
+def answer_lines(document: Document, width: int = 80, pairs: int | None = None) -> list[Text]:
+    """The answer of one model, or a row for each of several, line by line."""
+    if len(document.audits) > 1:
+        return _models(document, width)
+    (name,) = document.audits
+    answer = document.answer(name)
+    head = _marked(_STATUS[answer.status], answer.headline, width, "bold")
+    head += _marked("", f"{answer.rates}. {answer.sure}", width)
+    if answer.verdict is not None and answer.bound is not None:
+        verdict, _, _ = answer.verdict.partition(" Clearest gap: ")  # which the headline is
+        head += _marked("PASS" if answer.bound.within else "FAIL", verdict, width)
+    if answer.unknown is not None:
+        head += _marked("UNKNOWN", answer.unknown, width)
+    tail = []
+    for place, line in enumerate(answer.by_outcome):
+        tail += _marked("by outcome" if place == 0 else "", line, width)
+    tail += _marked("note", answer.caveats, width, "dim") + _next(answer, width)
+    about, blank = [_line(visible("  ".join(answer.about)), "dim")], [Text("")]
+    room = MOST_LINES - len(about) - len(head) - len(tail)
+    few = _pairs(answer, _FEWEST_PAIRS, width)
+    if room < len(few) + len(answer.groups) + 2:
+        few = _pairs(answer, _FEWEST_PAIRS - 1, width)
+    groups = _groups(answer, max(room - len(few) - 2, _FEWEST_GROUPS), width)
+    room -= len(groups) + len(few)
+    if pairs is not None:
+        few = _pairs(answer, pairs, width, everything=True)
+    elif room > 2:
+        few = _pairs(answer, _FEWEST_PAIRS + room - 2, width)
+    return about + blank * (room > 0) + head + groups + few + blank * (room > 1) + tail
 
 
-def _pairs(document: Document, table: ReportTable) -> Iterator[RenderableType]:
-    """The first pairs; of a model's one pair, its averages."""
-    if any(len(audit.pairs) > 1 for audit in document.audits.values()):
-        yield _rich_table(table.without("ABCC", delta_dp_name(document.audits)).first(MOST_PAIRS))
-    for name, audit in document.audits.items():
-        whose = f"{visible(name)}: " if len(document.audits) > 1 else ""
-        if len(audit.pairs) == 1:
-            (pair,) = audit.pairs
-            delta_dp = f"{delta_dp_name({name: audit})} is {percent(pair.delta_dp)}"
-            yield Text(f"{whose}Averages over thresholds: ABCC is {percent(pair.abcc)}, {delta_dp}.")
-        elif len(audit.pairs) > MOST_PAIRS:
-            more = f"... and {len(audit.pairs) - MOST_PAIRS:,} more pairs, all in the audit's JSON."
-            yield Text(f"{whose}{more}", style="dim")
+def _line(text: str, style: str = "") -> Text:
+    return Text(text, style=style, no_wrap=True, overflow="ellipsis")
+
+
+def _marked(mark: str, text: str, width: int, style: str = "") -> list[Text]:
+    """A text on as many lines as it takes, with a word in the margin."""
+    lines = wrap(visible(text), width - _MARGIN, break_on_hyphens=False) or [""]
+    marks = [mark, *([""] * (len(lines) - 1))]
+    return [_line(f"  {one:<{_MARGIN - 2}}{line}", style) for one, line in zip(marks, lines, strict=True)]
+
+
+def _next(answer: Answer, width: int) -> list[Text]:
+    """Options of the same command on one line, and a command that fits a model where one can."""
+    options = [step for step in answer.next_steps if not step.command.startswith("localparity ")]
+    lines = _options(options, width)
+    fits = [step.command for step in answer.next_steps if step.command.startswith("localparity repair ")]
+    return lines + (_command(fits[0], width) if fits and answer.status == "disparity" else [])
+
+
+def _options(steps: Sequence[Step], width: int) -> list[Text]:
+    """What can be asked for next, on one line."""
+    shown = [step.command + (f" ({step.text})" if step.text else "") for step in steps if step.command]
+    return _marked("next", "   ".join(shown), width) if shown else []
+
+
+def _command(command: str, width: int) -> list[Text]:
+    """A command that can be copied from a terminal, on as many lines as it takes."""
+    parts = wrap(visible(command), width - _MARGIN - 2, break_on_hyphens=False, break_long_words=False)
+    return [
+        _line(" " * _MARGIN + part + (" \\" if place < len(parts) - 1 else ""), "dim")
+        for place, part in enumerate(parts)
+    ]
+
+
+def _groups(answer: Answer, most: int, width: int) -> list[Text]:
+    """A row for each group with a bar, the highest and the lowest of many."""
+    groups = answer.groups
+    above = below = len(groups)
+    if len(groups) > most:
+        above, below = most // 2, len(groups) - (most - 1 - most // 2)
+    head = f"share above {answer.cutoff_text}" if answer.cutoff is not None else "group"
+    names = _column([head, *(group.name for group in groups)], width - 46)
+    lines = [Text(""), _line(f"  {names[0]}  {'people':>9}", "dim")]
+    bar = min(_LONGEST_BAR, width - cell_len(names[0]) - 33)
+    largest = max((group.share_above or 0.0) for group in groups) or 1.0
+    for place, (name, group) in enumerate(zip(names[1:], groups, strict=True)):
+        if place == above < below:
+            lines.append(_line(f"  ... {below - above:,} more groups", "dim"))
+        if not above <= place < below:
+            lines.append(_group(name, group, largest, bar))
+    return lines
+
+
+def _group(name: str, group: GroupShare, largest: float, bar: int) -> Text:
+    few = "few people" if group.few else ""
+    start = f"  {name}  {group.people:>9,}  "
+    if group.share_above is None:
+        return _line(f"{start}{few}".rstrip())
+    drawn = "#" * round(bar * group.share_above / largest)
+    return _line(f"{start}{100.0 * group.share_above:>3.0f}%  {drawn:<{bar}}  {few}".rstrip())
+
+
+def _pairs(answer: Answer, most: int, width: int, *, everything: bool = False) -> list[Text]:
+    """The pairs that differ clearly, the largest sure gap first, and how many others there are."""
+    if sum(answer.states.values()) == 1:
+        return []
+    rows = answer.pairs if everything else tuple(row for row in answer.pairs if row.state == "clear")
+    shown = rows[:most]
+    lines = [Text("")]
+    if shown:
+        title = "pairs, clear ones first" if everything else "clear gaps, by their lower end"
+        head, *names = _column([title, *map(_pair_name, shown)], width - (38 if everything else 24))
+        lines.append(_line(f"  {head}  points        95%", "dim"))
+        for name, row in zip(names, shown, strict=True):
+            interval = outward_points(row.low, row.high, unit=False)
+            state = f"  {'too small' if row.too_small else _STATES[row.state]}" if everything else ""
+            lines.append(_line(f"  {name}  {100.0 * row.gap:>6.0f}  {interval:>9}{state}"))
+    return lines + _rest(answer, shown, width)
+
+
+def _pair_name(row: PairGap) -> str:
+    return row.names if row.label is None else f"{row.names}, label {row.label}"
+
+
+def _rest(answer: Answer, shown: Sequence[PairGap], width: int) -> list[Text]:
+    """The pair with the largest gap where it is not listed, and what is known of the others."""
+    largest, lines = answer.largest, []
+    if largest not in shown:
+        doubt = "could be chance" if largest.state == "not shown" else f"{min(largest.people):,} people"
+        interval = outward_points(largest.low, largest.high, unit=False)
+        size = f"{100.0 * largest.gap:.0f} ({interval}), {doubt}"
+        (name,) = _column([_pair_name(largest)], width - len(size) - 13)
+        lines.append(_line(f"  largest: {name}, {size}"))
+    small = sum(row.too_small for row in answer.pairs)
+    listed = sum(row.state == "clear" for row in shown)
+    counted = {
+        "more clear": answer.states["clear"] - listed,
+        "of unknown size": answer.states["differs, size unknown"],
+        "could be chance": answer.states["not shown"] - small,
+        "too small": small,
+    }
+    others = ", ".join(f"{number:,} {what}" for what, number in counted.items() if number)
+    if others and len(shown) < sum(answer.states.values()):
+        wrapped = wrap(others, width - 15)
+        wrapped[-1] = wrapped[-1].ljust(width - 15) + "  --pairs all"
+        lines += [_line(f"  {line}", "dim") for line in wrapped]
+    return lines
+
+
+def _column(names: Sequence[str], most: int) -> list[str]:
+    """Names of one width on a terminal, with dots for what is cut off."""
+    shown = [isolated(visible(name)) for name in names]
+    wide = min(most, max(map(cell_len, shown)))
+    cut = [name if cell_len(name) <= wide else set_cell_size(name, wide - 3) + "..." for name in shown]
+    return [name + " " * (wide - cell_len(name)) for name in cut]
+
+
+# Several models: a row for each.
+
+
+def _models(document: Document, width: int) -> list[Text]:
+    """The models, the worst first, each with its MCDP and how well it tells the labels."""
+    answers = {name: document.answer(name) for name in document.audits}
+    ranked = sorted(answers, key=lambda name: -answers[name].largest.gap)
+    epsilon = document.first.findings[0].epsilon
+    lines = [_line(f"{len(answers):,} models  " + visible("  ".join(document.first.answer.about[1:])), "dim")]
+    lines += [Text(""), *_marked("MODELS", document.models_headline, width, "bold")]
+    if document.paired is not None:
+        for sentence in map(document.paired.sentence, document.paired.found):
+            lines += _marked("", sentence, width)
+    title = f"MCDP({epsilon:g}), the worst first"
+    head, *names = _column([title, *(document.short_names[name] for name in ranked)], width - 46)
+    lines += [Text(""), _line(f"  {head}  points        95%     AP    AUC  bound", "dim")]
+    most = max(_FEWEST_PAIRS, MOST_LINES - len(lines) - 5)
+    for name, shown in zip(ranked[:most], names, strict=False):
+        answer, interval = answers[name], document.audits[name].findings[0].interval
+        ends = outward_points(interval.low, interval.high, unit=False)
+        fractions = ["-" if one is None else f"{one:.3f}" for one in (answer.average_precision, answer.auc)]
+        word = "-" if answer.bound is None else answer.bound.word
+        numbers = f"{100.0 * interval.estimate:>6.0f}  {ends:>9}  {fractions[0]:>5}  {fractions[1]:>5}"
+        lines.append(_line(f"  {shown}  {numbers}  {word}"))
+    if len(ranked) > most:
+        lines.append(_line(f"  ... {len(ranked) - most:,} more models", "dim"))
+    first = document.answer(ranked[0])
+    lines += [Text(""), *_marked("note", first.caveats, width, "dim")]
+    return lines + _options([step for step in first.next_steps if "localparity " not in step.command], width)
+
+
+# Everything else, for whoever asks: tables and sentences.
 
 
 def _section(section: Section, *, several: bool) -> Iterator[RenderableType]:
-    """A section of sentences and tables; those of one line have the heading in front."""
+    """A section of sentences and tables."""
+    if not (section.sentences or section.tables):
+        return
     whose = f" of {visible(section.model)}" if several and section.model else ""
-    if section.sentences or (section.tables and section.model):
-        style = "dim" if section.name in _ASIDE else ""
-        if section.name in ("ratios", "scoring") or (whose and section.name != "left_out"):
-            yield Text(f"{section.heading}{whose}", style="bold")
-        if section.name == "left_out":
-            yield Text(f"{section.heading}{whose}: {' '.join(section.sentences)}")
-        elif section.name != "scoring":
-            between = " " if section.name == "missing" else "\n"
-            yield Text(between.join(section.sentences), style=style)
+    yield Text("")
+    yield Text(f"{section.heading}{whose}", style="bold")
+    if section.sentences:
+        yield Text("\n".join(section.sentences), style="dim" if section.name in _ASIDE else "")
     for table in section.tables:
-        yield _rich_table(table.first(MOST_PAIRS) if section.name == "strata" else table)
-    if section.name == "scoring" and section.sentences:
-        yield Text("\n".join(section.sentences), style="dim")
+        yield _rich_table(table.first(_LISTED) if section.name == "strata" else table)
 
 
 def _rich_table(table: ReportTable) -> Table:
