@@ -341,9 +341,9 @@ class ImpactRatioCurve:
                 (Interval(low, rate, high, self.confidence), Interval(least, ratio, most, self.confidence))
                 for (low, high, least, most), (_, _, rate, ratio) in zip(ends, shown, strict=True)
             ]
-        short = there.shortfalls[:, 0].tolist()
-        rows = zip(self.groups, shown, bands, short, strict=True)
-        return tuple(ImpactRatio(group, best, *of, *intervals, more) for group, of, intervals, more in rows)
+        rows = zip(self.groups, shown, bands, there.shortfalls[:, 0].tolist(), strict=True)
+        fields: list[list[Any]] = [[group, best, *some, *pair, short] for group, some, pair, short in rows]
+        return tuple(ImpactRatio(*values) for values in fields)
 
     def _worst(self) -> tuple[float, ImpactRatio]:
         """The first cutoff with the lowest ratio, and the group that has it, where not too few are selected.
