@@ -126,7 +126,7 @@ class Method(nn.Module):
 
     A method overrides what differs: `penalty`, `prepare`, `wrap`, `batches`, `reweighted` and `draw`.
     Parameters that it adds are trained with the network's. Everything that changes is a parameter or a
-    buffer, so that the methods of several runs can be stacked.
+    buffer, so that a step can be recorded as a CUDA graph.
 
     Parameters
     ----------

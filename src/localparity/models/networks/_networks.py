@@ -15,7 +15,7 @@ class RandomLayer(nn.Module, ABC):
     """A layer that is random in training; its random numbers are drawn before a step, not during it.
 
     They are a buffer, so that the forward pass is a pure function of its tensors: it can be repeated within a
-    step, and a stack of networks has a stack of buffers.
+    step, and recorded as a CUDA graph.
     """
 
     @abstractmethod

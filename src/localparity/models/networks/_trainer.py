@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,23 +16,6 @@ from localparity.models.networks._methods import Method, TrainingSettings, cross
 from localparity.models.networks._networks import Network, random_layers
 
 _STEPS_BEFORE_RECORDING = 3
-
-# What `Trainer` and stacks of runs share: a run that is ready to take steps, and the steps.
-
-
-class Trainable(Protocol):
-    """What `Steps` trains: a `Training`, or a stack of them."""
-
-    rows: TensorRows
-
-    def parameters(self) -> list[Tensor]:
-        """What is trained."""
-
-    def draw(self) -> Tensor:
-        """Draw the random numbers of a step into buffers, and return the row numbers of its batch."""
-
-    def loss(self, drawn: Tensor) -> Tensor:
-        """The loss of the batch with these row numbers, or one for each run of a stack."""
 
 
 class Training:
@@ -78,7 +61,7 @@ class Steps:
     a few steps they are recorded, and from then on launched together unless `recorded` is False.
     """
 
-    def __init__(self, training: Trainable, settings: TrainingSettings) -> None:
+    def __init__(self, training: Training, settings: TrainingSettings) -> None:
         self.training, self.settings = training, settings
         self.device = training.rows.weights.device
         self.recorded = on_gpu = self.device.type == "cuda"
@@ -97,7 +80,7 @@ class Steps:
         self._rows = torch.zeros(0, dtype=torch.int64)
 
     def take(self, step: int) -> Tensor:
-        """Take the step with this number, from 0; return its loss, or the losses of a stack of runs."""
+        """Take the step with this number, from 0, and return its loss."""
         self._set_learning_rate(step)
         rows = self.training.draw()
         # Always in the same place on the device, where a recorded step reads them.
@@ -128,7 +111,7 @@ class Steps:
     def _optimise(self) -> Tensor:
         self.optimizer.zero_grad()
         loss = self.training.loss(self._rows)
-        loss.sum().backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]
         if self.settings.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(self.training.parameters(), self.settings.clip_norm)
         self.optimizer.step()
