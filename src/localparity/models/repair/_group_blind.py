@@ -203,7 +203,7 @@ class GroupBlindRepair(RepairTransformer):
             np.clip(people.scores.astype(np.float64), 0.0, 1.0),
             as_group_probabilities(group_probabilities, n_rows, names, len(comparison.labels)),
             None if people.labels is None else people.labels.astype(np.int64),
-            people.codes.astype(np.int64),
+            people.group_codes.astype(np.int64),
             np.ones(n_rows) if people.weights is None else people.weights,
         )
         labels = np.zeros(n_rows) if rows.labels is None else rows.labels
