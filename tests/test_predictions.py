@@ -45,7 +45,7 @@ def test_a_file_gives_what_its_arrays_give(tmp_path: Path) -> None:
         sample_weight=columns["age"],
     )
     assert read.groups == made.groups
-    for name in ("scores", "codes", "labels", "weights"):
+    for name in ("scores", "group_codes", "labels", "weights"):
         np.testing.assert_array_equal(getattr(read, name), getattr(made, name))
 
 
