@@ -176,7 +176,7 @@ class PeopleAsked:
     ] = "raise"
     missing_values: Annotated[
         list[str] | None,
-        Option("--missing-value", help="What stands for no group beside blanks; repeatable."),
+        Option("--missing-value", help="Text that means no group, like a blank; repeatable."),
     ] = None
     missing: Annotated[
         Missing, Option(help="Rows without a score, label or weight: refuse or leave out.")

@@ -399,7 +399,7 @@ def _sorted_scores(rows: Predictions) -> dict[Key, FloatArray]:
     """The scores of the people of each group and label, from the lowest to the highest."""
     scores: dict[Key, FloatArray] = {}
     for code, group in enumerate(rows.groups):
-        among = rows.codes == code
+        among = rows.group_codes == code
         for label in (None,) if rows.labels is None else (0, 1):
             chosen = among if label is None else among & (rows.labels == label)
             scores[group, label] = np.sort(rows.scores[chosen].astype(np.float64) + 0.0)  # -0.0 is 0.0

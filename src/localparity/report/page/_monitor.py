@@ -281,7 +281,7 @@ def write_monitor_page(
     monitor : Monitor
         The monitor.
     watch : Watch, optional
-        What is asked; by default what the monitor keeps, else ``Watch()``.
+        The question; by default the one that the monitor keeps, else ``Watch()``.
     title : str, optional
         What the page is about, by default the monitor's name; its heading is the finding.
     force : bool

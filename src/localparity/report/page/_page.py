@@ -486,7 +486,7 @@ def chips_of(answer: Answer) -> list[str]:
 
 
 def _tables(document: Document) -> Iterator[ReportTable]:
-    """The tables under all numbers, each with a name of its own."""
+    """The tables under all numbers, each with its name."""
     most = max(1, _MOST_ROWS // sum(len(audit.findings) for audit in document.audits.values()))
     names = ("models", "paired", "findings", "pairs", "groups", "strata")
     for place, section in enumerate(document.sections(*names)):
