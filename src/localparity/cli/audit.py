@@ -148,7 +148,7 @@ class AuditAsked:
     ] = DISCLOSURE_LIMIT
     missing_values: Annotated[
         list[str] | None,
-        Option("--missing-value", help="What stands for no group, as blanks do; repeatable."),
+        Option("--missing-value", help="Text that means no group, like a blank; repeatable."),
     ] = None
     missing: Annotated[
         Missing, Option(help="Rows without a score, label or weight: refuse or leave out.")

@@ -102,7 +102,7 @@ class ScoreCounts:
         if predictions.clusters is not None:
             clusters = ClusteredRows(
                 clip_to_range(predictions.scores, predictions.score_range),
-                predictions.codes.astype(np.int64),
+                predictions.group_codes.astype(np.int64),
                 predictions.clusters,
                 predictions.groups,
                 predictions.labels,
@@ -155,13 +155,13 @@ class ScoreCounts:
         found = check_predictions(label, score, group, score_range=score_range, names=names)
         check_indexes({"score": score, "count": count})
         rows = as_whole_counts(count, len(found), "count")
-        check_group_weights(found.codes, found.groups, rows, "count")
+        check_group_weights(found.group_codes, found.groups, rows, "count")
         scores = clip_to_range(found.scores, found.score_range) + 0.0  # which turns -0.0 into 0.0
         labels: list[int | None] = [None] if found.labels is None else [0, 1]
         atoms = {}
         for code, name in enumerate(found.groups):
             for each in labels:
-                chosen = (found.codes == code) & (rows > 0)
+                chosen = (found.group_codes == code) & (rows > 0)
                 if found.labels is not None:
                     chosen &= found.labels == each
                 if chosen.any():
@@ -415,11 +415,6 @@ def copies_in(times: IntArray) -> int:
     """How many copies there are of nearly every row, given how often each distinct row occurs.
 
     Of 50 rows that are alike by chance, 48 occur an even number of times with a probability of 1e-12.
-
-    Examples
-    --------
-    >>> copies_in(np.full(60, 5)), copies_in(np.full(60, 1)), copies_in(np.arange(60))
-    (5, 1, 1)
     """
     if times.size < _LEAST_DISTINCT:
         return 1
@@ -438,8 +433,7 @@ def copies_of(counts: ScoreCounts) -> int:
     Whole cells of scores show copies as single scores do; a sketch, which gives a score to many rows, does
     not.
     """
-    sketched = counts.rank_error > 0.0 and counts.cells is None
-    if sketched or counts.clusters is not None:
+    if _sketched(counts) or counts.clusters is not None:
         return 1
     return copies_in(np.concatenate([atoms.rows for atoms in counts.atoms.values()]))
 
