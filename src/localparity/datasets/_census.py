@@ -69,12 +69,8 @@ def make_census(n_samples: int = 20_000, *, random_state: Seed = None, as_frame:
     age = rng.integers(_AGES[0], _AGES[1] + 1, n_samples)
     index = _index(education, hours, occupation)
     chance = _chance(index, age)
-    columns = {
-        "age": age,
-        "education_years": education,
-        "hours_per_week": hours,
-        "occupation": np.asarray(_OCCUPATIONS)[occupation],
-    }
+    columns = {"age": age, "education_years": education, "hours_per_week": hours}
+    columns["occupation"] = np.asarray(_OCCUPATIONS)[occupation]
     return Bunch(
         data=require("pandas", extra="data").DataFrame(columns) if as_frame else columns,
         target=(rng.random(n_samples) < chance).astype(np.int64),
