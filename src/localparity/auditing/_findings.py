@@ -197,6 +197,11 @@ class Finding:
     window: Window
     too_wide: bool
 
+    def __repr__(self) -> str:
+        ends = f"{100 * self.interval.low:.1f} to {100 * self.interval.high:.1f}"
+        sure = f"({ends}, {100 * self.interval.confidence:g}%)"
+        return f"MCDP({self.epsilon:g}): {100 * self.mcdp:.1f} points {sure}"
+
 
 def summarise_groups(
     counts: ScoreCounts, comparison: Comparison, pairs: Sequence[PairSummary]

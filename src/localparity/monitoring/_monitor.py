@@ -106,6 +106,15 @@ class Monitor:
         self.every: Every = state.every
         self.score_range: ScoreRange = state.score_range
 
+    def __repr__(self) -> str:
+        return f"Monitor({self.name!r}, every {self.every})"
+
+    def _repr_html_(self) -> str | None:
+        """The newest periods for a notebook; nothing where there are none."""
+        from localparity.report.page._monitor import monitor_html
+
+        return monitor_html(self)
+
     def append(
         self, batch: Predictions, *, at: datetime, batch_id: str, allow_duplicate: bool = False
     ) -> bool:
