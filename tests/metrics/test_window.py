@@ -49,7 +49,7 @@ def test_a_window_in_words(window: Window, sentence: str) -> None:
 
 def test_a_sentence_claims_no_more_than_holds() -> None:
     sentence = Window(0.123449, 0.876551, 0.17977, "m", "f", ("m", "f")).sentence
-    assert "every cutoff from 0.124 to 0.876," in sentence
+    assert "every cutoff from 0.13 to 0.87," in sentence
     assert "at least 17 points" in sentence
     # A pair of groups, one of which is really named so.
     assert "people in everyone" in Window(0.1, 0.2, 0.5, "b", "everyone", ("everyone", "b")).sentence
