@@ -271,7 +271,7 @@ def append(
     announce_remote(batches, allow_remote=allow_remote)
     policy = MissingPolicy.of(missing_groups, missing, missing_values or ())
     columns = ScoreColumns(score, as_group_columns(score, group), label)
-    named = {"score": score, "group": list(columns.group), "label": label}
+    named: dict[str, Any] = {"score": score, "group": list(columns.group), "label": label}
     when, counted = _parse_time(at) or datetime.now(UTC), []
     for batch in batches:
         table = open_table(
