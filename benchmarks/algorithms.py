@@ -26,12 +26,12 @@ from localparity.metrics import gap_curve
 from localparity.metrics._approximate import mcdp_on_grid
 from localparity.paper import Store
 from localparity.paper._data import DATA_SETS
-from localparity.paper._figures import finish, legend_below, panels, save, show_percent
+from localparity.paper._figures import legend_below, panels, save
 from localparity.paper._selection import SeedMean, records_of
 from localparity.paper._store import PartScores
 from localparity.paper._tables import TextTable
 from localparity.predictions import Predictions
-from localparity.report.displays._base import COLOURS
+from localparity.report.displays._base import COLOURS, finish, show_percent
 
 # Error and speed-up of Algorithm 2 over K and epsilon: the paper's Figure 5.
 

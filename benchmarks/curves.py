@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from benchmarks._measure import add_busy, median_seconds, peak_bytes, record_at, write_table
 from benchmarks._series import ALL, SampleFiles, prepare
-from localparity.paper._figures import finish, panels, save
-from localparity.report.displays._base import COLOURS, QUIET
+from localparity.paper._figures import panels, save
+from localparity.report.displays._base import COLOURS, QUIET, finish
 
 # The figure: above the time, below the peak of memory, over the number of rows.
 

@@ -31,15 +31,14 @@ from benchmarks.equal_search import (
 )
 from localparity.paper._figures import (
     draw_frontier,
-    finish,
     legend_below,
     look_of,
     panels,
     read_frontier,
     save,
-    show_percent,
 )
 from localparity.paper._runs import TITLES
+from localparity.report.displays._base import finish, point_to_better, show_percent
 
 # Average precision against MCDP(0) at every strength, and the frontier.
 
@@ -60,6 +59,7 @@ def draw(path: Path, tested: list[EqualRun], frontier: Path, names: dict[str, st
         show_percent(ax.xaxis)
         show_percent(ax.yaxis)
         finish(ax, name)
+        point_to_better(ax)
     axes[0].set_ylabel("average precision")
     legend_below(figure, axes)
     save(figure, path.parent, path.stem, kinds=("png",))

@@ -27,7 +27,7 @@ import localparity as lp
 from benchmarks._commit import current_commit
 from census_frontier import census_frontier
 from localparity.datasets._census import census_probabilities
-from localparity.report.displays._base import COLOURS
+from localparity.report.displays._base import COLOURS, finish
 
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS, TABLE, FIGURE = (RESULTS / f"frontier_census.{kind}" for kind in ("csv", "md", "png"))
@@ -215,8 +215,7 @@ def draw(found: list[Run]) -> None:
         ax.set_xticks(list(SEEDS), map("{:,}".format, SEEDS))
         ax.set_yticks(TICKS, map("{:g}".format, TICKS))
         ax.minorticks_off()
-        ax.grid(alpha=0.3)
-        ax.spines[["top", "right"]].set_visible(False)
+        finish(ax)
     axes[1].legend(fontsize="small", frameon=False)
     figure.savefig(FIGURE, dpi=150)
 

@@ -66,7 +66,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "show_signature": False,
     "within_subsection_order": "FileNameSortKey",
-    "reset_modules": ("matplotlib",),
+    "reset_modules": ("matplotlib", "gallery_style.apply"),
     "min_reported_time": 5,
 }
 

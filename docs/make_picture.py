@@ -12,6 +12,7 @@ import matplotlib as mpl
 import localparity as lp
 from localparity.models._encoding import TableEncoder
 from localparity.paper._data import paper_split
+from localparity.report.displays._base import styled
 
 PICTURE = Path(__file__).parent / "_static" / "gap_curve.png"
 
@@ -27,15 +28,11 @@ def draw(path: Path) -> None:
     model = make_pipeline(TableEncoder(), LogisticRegression(max_iter=1000))
     model.fit(adult.data.iloc[parts.train], adult.target[parts.train])
     mpl.use("Agg")
-    with mpl.rc_context({"font.size": 10}):
-        figure, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
-        lp.report.GapCurveDisplay.from_estimator(
-            model,
-            adult.data.iloc[parts.test],
-            None,
-            sensitive_features=adult.sensitive_features[parts.test],
-            epsilon=0.05,
-            ax=ax,
+    with styled(), mpl.rc_context({"font.size": 11}):
+        figure, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
+        groups = adult.sensitive_features[parts.test]
+        lp.report.SharesDisplay.from_estimator(
+            model, adult.data.iloc[parts.test], None, sensitive_features=groups, ax=ax
         )
         figure.savefig(path, dpi=160)
         plt.close(figure)

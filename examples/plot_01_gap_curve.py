@@ -14,7 +14,7 @@ census = lp.datasets.make_census(20_000, random_state=0)
 scores, sex = census.score, census.sensitive_features
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(7, 7), sharex=True, layout="constrained")
-lp.report.GroupCdfDisplay.from_predictions(
+lp.report.SharesDisplay.from_predictions(
     lp.Predictions.from_arrays(None, scores, sensitive_features=sex), epsilon=0.05, ax=above
 )
 lp.report.GapCurveDisplay.from_predictions(

@@ -21,6 +21,6 @@ display = lp.report.McdpProfileDisplay.from_predictions(
 # The census is invented, so its true MCDP is known.
 epsilons = np.linspace(0.0, 0.4, 41)
 truth = [lp.datasets.census_mcdp(epsilon) for epsilon in epsilons]
-display.ax_.plot(epsilons, truth, color="black", lw=1, ls="--", label="the truth")
-display.ax_.legend(loc="upper right", frameon=False)
+display.ax_.plot(epsilons, truth, color="black", lw=1, ls="--")
+display.ax_.annotate("the truth", (epsilons[20], truth[20]), (6, 6), textcoords="offset points")
 plt.show()

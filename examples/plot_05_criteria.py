@@ -23,6 +23,5 @@ for criterion, ax in zip(criteria, axes, strict=True):
         ax=ax,
     )
     ax.set_title(f"{criterion.replace('_', ' ')}: {100 * display.curve.mcdp(0.05):.1f}%", fontsize=11)
-    ax.get_legend().remove()
     ax.label_outer()
 plt.show()

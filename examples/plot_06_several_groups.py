@@ -18,18 +18,24 @@ audit = lp.audit(
     None, census.score, sensitive_features=people, epsilons=[0.05], n_resamples=199, random_state=0
 )
 
-names = [", ".join(summary.group) for summary in audit.groups]
-place = {summary.group: i for i, summary in enumerate(audit.groups)}
+ranked = sorted(audit.groups, key=lambda summary: summary.mean_score)
+names = [", ".join(summary.group) for summary in ranked]
+place = {summary.group: i for i, summary in enumerate(ranked)}
 found = np.full((len(names), len(names)), np.nan)
 for pair in audit.pairs:
     first, second = (place[group] for group in pair.groups)
-    found[first, second] = found[second, first] = 100 * pair.mcdp[0]
+    found[max(first, second), min(first, second)] = 100 * pair.mcdp[0]
 
 figure, ax = plt.subplots(figsize=(7, 6), layout="constrained")
-image = ax.imshow(found, cmap="cividis", vmin=0)
+ax.imshow(found, cmap="cividis", vmin=0)
 ax.set_xticks(range(len(names)), names, rotation=40, ha="right")
 ax.set_yticks(range(len(names)), names)
-figure.colorbar(image, label="MCDP(0.05) of the pair, percent")
+for (row, column), value in np.ndenumerate(found):
+    if np.isfinite(value):
+        colour = "white" if value < np.nanmax(found) / 2 else "black"
+        ax.text(column, row, f"{value:.0f}", ha="center", va="center", color=colour)
+ax.spines[:].set_visible(False)
+ax.set_title("MCDP(0.05) of each pair, in points")
 plt.show()
 
 # %%

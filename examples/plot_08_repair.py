@@ -22,14 +22,12 @@ repaired = repair.transform(scores[~fitted], sensitive_features=sex[~fitted])
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
 for shown, title, ax in ((scores[~fitted], "as made", axes[0]), (repaired, "repaired", axes[1])):
-    lp.report.GroupCdfDisplay.from_predictions(
+    lp.report.SharesDisplay.from_predictions(
         lp.Predictions.from_arrays(None, shown, sensitive_features=sex[~fitted]), ax=ax
     )
     mcdp = lp.mcdp(None, shown, sensitive_features=sex[~fitted])
-    ax.set_title(f"{title}: MCDP(0) = {100 * mcdp:.1f}%", loc="right", fontsize=11)
-    ax.get_legend().remove()
+    ax.set_title(f"{title}: MCDP(0) = {100 * mcdp:.1f}%", loc="left", fontsize=11)
     ax.label_outer()
-axes[0].legend(frameon=False, loc="lower right")
 plt.show()
 
 # %%

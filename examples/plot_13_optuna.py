@@ -49,9 +49,15 @@ study.optimize(objective, n_trials=12)
 trials = [(trial.constraints["mcdp"] + 0.1, trial.value) for trial in study.trials]
 
 figure, ax = plt.subplots(figsize=(7, 5), layout="constrained")
-ax.axvspan(0.0, 0.1, color="#009E73", alpha=0.1, lw=0, label="within the bound")
-ax.scatter(*zip(*grid, strict=True), color="#0072B2", marker="s", label="twelve strengths")
-ax.scatter(*zip(*trials, strict=True), color="#D55E00", label="twelve trials of Optuna")
+ax.axvspan(0.0, 0.1, color="#009E73", alpha=0.1, lw=0)
+ax.text(0.01, 0.02, "within the bound", color="#009E73", transform=ax.transAxes)
+for points, name, colour, marker in (
+    (grid, "twelve strengths", "#0072B2", "s"),
+    (trials, "twelve trials of Optuna", "#D55E00", "o"),
+):
+    ax.scatter(*zip(*points, strict=True), color=colour, marker=marker)
+    ax.annotate(name, max(points), (0, 8), textcoords="offset points", ha="right", color=colour)
 ax.set(xlabel="MCDP(0)", ylabel="average precision", xlim=(0.0, None))
-ax.legend(frameon=False)
+for axis in (ax.xaxis, ax.yaxis):
+    axis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
 plt.show()

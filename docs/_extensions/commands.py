@@ -16,6 +16,23 @@ from localparity.cli._app import app as localparity_app
 
 FOLDER = Path("reference", "generated", "commands")
 
+# How each command is typed, and the page that explains it.
+EXAMPLES = {
+    "audit": (
+        "audit scores.csv --score p --group sex --max-mcdp 0.1 --report audit.html",
+        "/start/audit_a_file",
+    ),
+    "compare": ("compare people.csv --target income --group sex --max-mcdp 0.05", "/how_to/which_model"),
+    "demo": ("demo", "/start/install"),
+    "fetch": ("fetch adult", "/research/paper"),
+    "monitor": ("monitor append watch today.csv --score p --group sex --max-mcdp 0.1", "/how_to/monitoring"),
+    "plan": ("plan --group-sizes 300,500", "/how_to/how_many_people"),
+    "predict": ("predict model new.csv --out scores.csv", "/how_to/train"),
+    "repair": ("repair people.csv --target income --group sex --max-mcdp 0.1 --out model", "/how_to/repair"),
+    "reproduce": ("reproduce adult --preset paper --store runs", "/research/paper"),
+    "train": ("train people.csv --target income --group sex --max-mcdp 0.1 --out model", "/how_to/train"),
+}
+
 
 def write_pages(app: Sphinx) -> None:
     """Write a page for each command; a page that is up to date keeps its time stamp."""
@@ -23,7 +40,18 @@ def write_pages(app: Sphinx) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name in typer.main.get_command(localparity_app).commands:
         page, title = folder / f"{name}.rst", f"localparity {name}"
-        text = f"{title}\n{'=' * len(title)}\n\n.. command:: {name}\n"
+        example, explained = EXAMPLES[name]
+        text = f"""{title}
+{"=" * len(title)}
+
+.. code-block:: text
+
+   localparity {example}
+
+See :doc:`{explained}`.
+
+.. command:: {name}
+"""
         if not page.exists() or page.read_text(encoding="utf-8") != text:
             page.write_text(text, encoding="utf-8")
 

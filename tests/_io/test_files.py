@@ -13,7 +13,7 @@ import pytest
 
 from localparity._io._files import (
     check_format,
-    locked,
+    locked_folder,
     parse_json,
     parse_sealed,
     reading,
@@ -125,26 +125,27 @@ def test_writers_of_one_file_do_not_take_each_others_for_stale(tmp_path: Path) -
 HOLD = """
 import sys, time
 from pathlib import Path
-from localparity._io._files import locked
-with locked(Path(sys.argv[1])):
+from localparity._io._files import locked_folder
+with locked_folder(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
 
 
 def test_a_lock_is_held_by_one_process_and_ends_with_it(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path / "lock")], stdout=subprocess.PIPE, text=True
-    )
+    fcntl = pytest.importorskip("fcntl")
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
-    fcntl = pytest.importorskip("fcntl")
-    with (tmp_path / "lock").open("ab") as file, pytest.raises(BlockingIOError):
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    folder = os.open(tmp_path, os.O_RDONLY)
+    with pytest.raises(BlockingIOError):
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(folder)
     process.kill()
     process.communicate()
     for _ in range(2):
-        with locked(tmp_path / "lock"):
+        with locked_folder(tmp_path):
             pass
 
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 
 import localparity as lp
+from localparity.metrics._exact import count_for
 from strategies import People, people
 
 SCORES = [0.1, 0.3, 0.6, 0.4, 0.6, 0.8]
@@ -171,7 +172,9 @@ def test_wrong_arguments() -> None:
         lp.scoring_rates(weighted)
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, 60_000)
-    counts = lp.engines.from_arrays(rng.random(60_000) ** (1.0 + 0.3 * groups), groups)
+    scores = rng.random(60_000) ** (1.0 + 0.3 * groups)
+    predictions = lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
+    counts = count_for(predictions, lp.Comparison(), np.array([0.0, 0.05]))
     with pytest.raises(ValueError, match="must have every score"):
         lp.scoring_rates(counts)
 

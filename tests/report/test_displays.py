@@ -58,8 +58,8 @@ def counts_of(census: Any) -> lp.ScoreCounts:
     return lp.ScoreCounts.from_predictions(predictions_of(census))
 
 
-def draw_cdfs(census: Any, **options: Any) -> Any:
-    return report.GroupCdfDisplay.from_predictions(predictions_of(census), epsilon=0.05, **options)
+def draw_shares(census: Any, **options: Any) -> Any:
+    return report.SharesDisplay.from_predictions(predictions_of(census), epsilon=0.05, **options)
 
 
 def draw_gap(census: Any, **options: Any) -> Any:
@@ -83,17 +83,20 @@ def draw_trade_off(census: Any, **options: Any) -> Any:
 
 
 def draw_over_time(census: Any, **options: Any) -> Any:
-    return report.McdpOverTimeDisplay.from_predictions(
-        predictions_of(census), months(census.score.size), max_mcdp=0.25, **options
-    )
+    times, scores, groups = months(census.score.size), census.score, census.sensitive_features
+    intervals = []
+    for month in sorted(set(times)):
+        own = np.array(times) == month
+        intervals.append(lp.mcdp_interval(None, scores[own], sensitive_features=groups[own]))
+    return report.McdpOverTimeDisplay(sorted(set(times)), intervals, max_mcdp=0.25).plot(**options)
 
 
 def draw_ratios(census: Any, **options: Any) -> Any:
-    return report.ImpactRatioDisplay.from_predictions(predictions_of(census), min_ratio=0.7, **options)
+    return lp.impact_ratio_curve(predictions_of(census)).plot(min_ratio=0.7, **options)
 
 
 DRAWINGS: dict[str, Callable[..., Any]] = {
-    "cdfs": draw_cdfs,
+    "shares": draw_shares,
     "gap": draw_gap,
     "profile": draw_profile,
     "ratios": draw_ratios,
@@ -131,23 +134,20 @@ def test_no_label_hides_another_or_leaves_the_figure(census: Any, name: str, siz
     figure, ax = pyplot.subplots(figsize=SIZES[size][0], layout="constrained")
     DRAWINGS[name](census, ax=ax)
     figure.canvas.draw()
-    legend = ax.get_legend().get_window_extent()
-    assert legend.y0 >= ax.get_window_extent().y1 - 1
+    assert ax.get_legend() is None, "names stand beside what they name"
     for axis in (ax.xaxis, ax.yaxis):
         boxes = [label.get_window_extent() for label in axis.get_ticklabels() if label.get_text()]
-        if axis is ax.xaxis and ax.xaxis.get_ticklabels()[0].get_rotation():
-            continue
         assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
     inside = figure.bbox.padded(1)
     labels = [label for label in (ax.xaxis.label, ax.yaxis.label) if label.get_text()]
-    for box in (legend, *(label.get_window_extent() for label in labels)):
+    for box in (label.get_window_extent() for label in (*labels, *ax.texts)):
         assert inside.x0 <= box.x0
         assert box.x1 <= inside.x1
         assert inside.y0 <= box.y0
         assert box.y1 <= inside.y1
 
 
-@pytest.mark.parametrize("name", ["cdfs", "gap", "profile", "over_time"])
+@pytest.mark.parametrize("name", ["shares", "gap", "profile"])
 def test_an_estimator_is_drawn_as_its_scores_are(census: Any, name: str) -> None:
     from sklearn.linear_model import LogisticRegression
 
@@ -155,16 +155,12 @@ def test_an_estimator_is_drawn_as_its_scores_are(census: Any, name: str) -> None
     model = LogisticRegression().fit(X, census.target)
     scores = model.predict_proba(X)[:, 1]
     kind = {
-        "cdfs": report.GroupCdfDisplay,
+        "shares": report.SharesDisplay,
         "gap": report.GapCurveDisplay,
         "profile": report.McdpProfileDisplay,
-        "over_time": report.McdpOverTimeDisplay,
     }[name]
     people: dict[str, Any] = {"sensitive_features": census.sensitive_features}
     options: dict[str, Any] = {}
-    if name == "over_time":
-        options["times"] = months(scores.size)
-        people["sample_weight"] = np.ones(scores.size)
     if name == "profile":
         options["n_resamples"] = 0
     first = kind.from_estimator(model, X, census.target, **people, **options)
@@ -176,7 +172,7 @@ def test_an_estimator_is_drawn_as_its_scores_are(census: Any, name: str) -> None
         np.testing.assert_array_equal(one, other)
 
 
-OF_PAIRS = (report.GroupCdfDisplay, report.GapCurveDisplay)
+OF_PAIRS = (report.SharesDisplay, report.GapCurveDisplay)
 
 
 @pytest.mark.parametrize("kind", [*OF_PAIRS, report.McdpProfileDisplay])
@@ -215,10 +211,14 @@ def test_periods_of_a_monitor_with_an_alarm_and_one_that_is_empty() -> None:
     display = report.McdpOverTimeDisplay.from_periods(periods, epsilon=0.05, max_mcdp=0.1)
     display.figure_.canvas.draw()
     assert display.times == [period.period for period in periods]
-    drawn = {line.get_label(): np.asarray(line.get_ydata(), dtype=float) for line in display.ax_.lines}
-    np.testing.assert_array_equal(drawn["MCDP(0.05)"], [0.3, np.nan, 0.3])
-    np.testing.assert_array_equal(drawn["alarm"], [np.nan, np.nan, 0.3])
-    assert "bound of 10%" in drawn
+    days, _, alarms = (np.asarray(line.get_ydata(), dtype=float) for line in display.ax_.lines)
+    np.testing.assert_array_equal(days, [0.3, np.nan, 0.3])
+    np.testing.assert_array_equal(alarms, [np.nan, np.nan, 0.3])
+    assert texts(display) == ["bound 10%", "alarm"]
+
+
+def texts(display: Any) -> list[str]:
+    return [text.get_text() for text in display.ax_.texts]
 
 
 def test_curves_and_profiles_plot_themselves(census: Any) -> None:
@@ -226,7 +226,7 @@ def test_curves_and_profiles_plot_themselves(census: Any) -> None:
         lp.Predictions.from_arrays(None, census.score, sensitive_features=census.sensitive_features)
     )
     from_curve = curve.plot(epsilon=0.1)
-    assert from_curve.ax_.get_ylabel() == "gap, Female less Male"
+    assert from_curve.ax_.get_ylabel() == "share above, Male less Female"
     profile = lp.mcdp_profile(None, census.score, sensitive_features=census.sensitive_features)
     steps = profile.plot(confidence=0.9).ax_.lines[0].get_xydata()
     np.testing.assert_array_equal(steps[:, 1], profile(steps[:, 0]))
@@ -239,30 +239,17 @@ def test_the_pair_asked_for_is_drawn(census: Any) -> None:
             lp.Predictions.from_arrays(None, census.score, sensitive_features=groups),
             groups=("office", "everyone"),
         )
-        shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-        assert any("office" in text for text in [*shown, display.ax_.get_ylabel()])
+        assert any("office" in text for text in [*texts(display), display.ax_.get_ylabel()])
 
 
 def test_names_are_text() -> None:
     groups = np.repeat(["$x_{", "_hidden"], 5)
     scores = np.linspace(0.05, 0.95, 10)
-    display = report.GroupCdfDisplay.from_predictions(
+    display = report.SharesDisplay.from_predictions(
         lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
     )
     display.figure_.canvas.draw()
-    shown = [text.get_text().strip() for text in display.ax_.get_legend().get_texts()]
-    assert {r"\$x_{", "_hidden"} <= set(shown)
-
-
-def test_several_columns_of_groups_over_time(census: Any) -> None:
-    columns = {"sex": census.sensitive_features, "half": np.arange(2000) % 2}
-    times = np.arange(2000) // 1000
-    display = report.McdpOverTimeDisplay.from_predictions(
-        lp.Predictions.from_arrays(None, census.score, sensitive_features=columns), times=times
-    )
-    for period, interval in enumerate(display.intervals):
-        own = {name: values[times == period] for name, values in columns.items()}
-        assert interval.estimate == lp.mcdp(None, census.score[times == period], sensitive_features=own)
+    assert {text.split(" ")[0] for text in texts(display)} >= {r"\$x_{", "_hidden"}
 
 
 def test_what_cannot_be_drawn_is_named(census: Any) -> None:
@@ -270,15 +257,8 @@ def test_what_cannot_be_drawn_is_named(census: Any) -> None:
 
     groups = census.sensitive_features
     rows = predictions_of(census)
-    over_time = report.McdpOverTimeDisplay.from_predictions
     with pytest.raises(ValueError, match=r"predict_proba.*LinearSVC\(\)"):
         report.GapCurveDisplay.from_estimator(LinearSVC(), None, None, sensitive_features=groups)
-    with pytest.raises(ValueError, match=r"times.*3 rows.*2000"):
-        over_time(rows, [1, 2, 3])
-    with pytest.raises(ValueError, match=r"times.*None"):
-        over_time(rows)
-    with pytest.raises(ValueError, match=r"must be Predictions, got ScoreCounts"):
-        over_time(counts_of(census), months(2000))
     with pytest.raises(ValueError, match=r"confidence.*2"):
         lp.gap_curve(rows).plot(confidence=2.0)
     unlabelled = lp.Predictions.from_arrays(None, census.score, sensitive_features=groups)
@@ -297,8 +277,8 @@ def test_a_missing_component_names_the_extra(census: Any, monkeypatch: pytest.Mo
 
 
 def test_parity_has_no_window_to_shade() -> None:
-    display = report.GroupCdfDisplay.from_predictions(
+    display = report.SharesDisplay.from_predictions(
         lp.Predictions.from_arrays(None, [0.5, 0.5], sensitive_features=["a", "b"])
     )
-    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert "worst window" not in shown
+    assert len(display.ax_.patches) == 0
+    assert not any("point" in text for text in texts(display))

@@ -162,4 +162,4 @@ def test_rich_prints_an_audit(audit: lp.Audit) -> None:
 
     console = Console(width=120, file=io.StringIO())
     console.print(audit)
-    assert "MCDP at each epsilon" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert "m people are 67 points more likely" in console.file.getvalue()  # type: ignore[attr-defined]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 import limits
 import localparity as lp
+from localparity.metrics._exact import count_for
 
 UNIT = 2**53
 """Scores of every bit are whole multiples of one over this."""
@@ -204,16 +205,8 @@ def from_arrays(case: Case, rng: np.random.Generator) -> Answers:
     predictions = lp.Predictions.from_arrays(*given, **people)
     counts = lp.ScoreCounts.from_predictions(predictions)
     yield from _of_counts("counts", counts, case)
-    few = lp.engines.from_arrays(
-        case.scores,
-        case.groups,
-        y_true=case.labels,
-        sample_weight=people["sample_weight"],
-        score_range=case.score_range,
-        epsilons=at,
-        **case.asked,
-    )
-    yield from _of_counts("from_arrays", few, case)
+    few = count_for(predictions, lp.Comparison(**case.asked), np.array(at))
+    yield from _of_counts("counts in cells", few, case)
     yield from _bounds_of_counts(counts, few, case, rng)
 
 
@@ -322,6 +315,8 @@ def from_torch(case: Case, rng: np.random.Generator) -> Answers:
     options = _options(case, rng)
     counts = lp.engines.from_torch(*given, sample_weight=weights, **rows, **options)
     yield from _of_counts(f"from_torch {options}", counts, case, exact=_reads_all())
+    worst = lp.engines.from_torch(*given, sample_weight=weights, **rows, **options, worst_only=True)
+    yield from _of_counts(f"from_torch worst_only {options}", worst, case, exact=_reads_all())
 
 
 def from_polars(case: Case, rng: np.random.Generator) -> Answers:

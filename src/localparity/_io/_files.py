@@ -28,13 +28,12 @@ _PARSE_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeE
 _SEAL = "sha256"
 
 
-def write_whole(path: Path, content: bytes, *, durable: bool = False, staging: Path | None = None) -> None:
+def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
     """Write to a temporary file and rename it, so that a file is never seen half-written.
 
-    `durable` waits for the disk, so that a power failure leaves the old or the new file; `staging` is as in
-    `replacing`.
+    `durable` waits for the disk, so that a power failure leaves the old or the new file.
     """
-    with replacing(path, staging=staging) as temporary, temporary.open("wb") as stream:
+    with replacing(path) as temporary, temporary.open("wb") as stream:
         stream.write(content)
         if durable:
             stream.flush()
@@ -44,12 +43,11 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False, staging: P
 
 
 @contextmanager
-def replacing(path: Path, *, staging: Path | None = None) -> Iterator[Path]:
+def replacing(path: Path) -> Iterator[Path]:
     """A temporary file to write to, which replaces `path` at the end, or is removed after an error.
 
     It is locked meanwhile: the next writer removes what a killed process left unlocked. Behind a link, the
-    target is replaced; a device or a pipe is an OSError. `staging` is the folder to write in, on the same
-    file system, where the file's own has so many files that listing them takes long.
+    target is replaced; a device or a pipe is an OSError.
     """
     path = Path(os.path.realpath(path)) if path.is_symlink() else path
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -57,9 +55,8 @@ def replacing(path: Path, *, staging: Path | None = None) -> Iterator[Path]:
     if path.parent.is_file():
         raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is not a folder", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    staging = path.parent if staging is None else staging
-    _remove_stale(path, staging)
-    temporary = staging / f".{path.name}.{uuid4().hex}"
+    _remove_stale(path)
+    temporary = path.parent / f".{path.name}.{uuid4().hex}"
     try:
         with _locked_new(temporary) as held:
             yield temporary
@@ -73,10 +70,10 @@ def replacing(path: Path, *, staging: Path | None = None) -> Iterator[Path]:
         raise
 
 
-def _remove_stale(path: Path, staging: Path) -> None:
-    """Remove what killed writers of a file left in the folder in which they wrote it."""
+def _remove_stale(path: Path) -> None:
+    """Remove what killed writers of a file left beside it."""
     ours = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{32}")
-    for other in staging.iterdir():
+    for other in path.parent.iterdir():
         if ours.fullmatch(other.name):
             with suppress(OSError):
                 if sys.platform == "win32":
@@ -116,34 +113,6 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file, one process at a time; it ends with the process that holds it.
-
-    By `flock` on Linux and macOS, by a lock on the first byte on Windows. Both are advisory.
-    """
-    with path.open("ab") as file:
-        if sys.platform != "win32":
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
-            return
-        import msvcrt
-
-        while True:
-            file.seek(0)
-            try:
-                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-                break
-            except OSError as error:  # it gives up after ten seconds
-                if error.errno not in (errno.EDEADLK, errno.EACCES):
-                    raise
-        try:
-            yield
-        finally:
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from localparity._io._duckdb import quote_text
 from localparity._validation import InputError, setting
 
 Decimal = Literal[".", ","]
@@ -61,12 +62,12 @@ class NumberFormat:
         digits = rf"(\d+|[1-9]\d{{0,2}}({separator}\d{{3}})+)"
         sign = r"\s*%" if self.percent else ""
         pattern = rf"\s*[-+−]?({digits}({mark}\d*)?|{mark}\d+)([eE][-+]?\d+)?{sign}\s*"
-        marks = _quoted(separator + r"|%|\s")
+        marks = quote_text(separator + r"|%|\s")
         plain = f"regexp_replace({text}, {marks}, '', 'g')"
-        plain = f"replace(replace({plain}, '−', '-'), {_quoted(point)}, '.')"
+        plain = f"replace(replace({plain}, '−', '-'), {quote_text(point)}, '.')"
         if self.percent:
             plain += " || 'e-2'"  # so that 12.3% is the float that is written 0.123
-        matches = f"regexp_full_match({text}, {_quoted(pattern)})"
+        matches = f"regexp_full_match({text}, {quote_text(pattern)})"
         return f"CASE WHEN {matches} THEN TRY_CAST({plain} AS DOUBLE) END"
 
     def __str__(self) -> str:
@@ -120,7 +121,3 @@ def format_of(found: Mapping[str, int], decimal: Decimal | None) -> NumberFormat
         choices = f"{setting(decimal='.')} or {setting(decimal=',')}"
         raise InputError(f"can be read with a decimal point or with a decimal comma; pass {choices}")
     return NumberFormat(fits[0], percent) if fits else None
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

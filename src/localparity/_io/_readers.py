@@ -165,84 +165,30 @@ def _opened(file: str) -> gzip.GzipFile | BinaryIO:
     return gzip.open(file) if file.lower().endswith(".gz") else Path(file).open("rb")
 
 
-# Packed files: whether they are whole, which DuckDB does not check.
+# Whether a packed file is whole, which DuckDB does not check.
 
 
 _LAST = 2**12
-_ZSTD, _SKIPPED = 0xFD2FB528, range(0x184D2A50, 0x184D2A60)
 
 
 def read_through(file: str) -> bytes:
-    """The last bytes of a file's content, after a check that a packed file is whole.
+    """The last bytes of a file's content, after a check that one packed by gzip is whole.
 
-    They are empty where they are not known: of a zstd file, and of one on another machine.
+    They are empty where they are not known, as of a file on another machine.
     """
-    path = Path(file)
+    path, last = Path(file), b""
     if not path.is_file():
-        return b""
-    ending = path.suffix.lower()
-    with path.open("rb") as stream:
-        try:
-            if ending == ".zst":
-                _check_frames(stream, path.stat().st_size)
-                return b""
-            if ending == ".gz":
-                return _read_gzip(stream)
-        except (EOFError, OSError, ValueError, zlib.error) as error:
-            raise InputError(f"cannot be read: {error}", file=file) from error
+        return last
+    with _opened(file) as stream:
+        if isinstance(stream, gzip.GzipFile):
+            try:
+                while read := stream.read(_READ):  # at the end, the checksum and the size are compared
+                    last = (last + read)[-_LAST:]
+            except (EOFError, OSError, zlib.error) as error:
+                raise InputError(f"cannot be read: {error}", file=file) from error
+            return last
         stream.seek(max(0, path.stat().st_size - _LAST))
         return stream.read()
-
-
-def _read_gzip(stream: BinaryIO) -> bytes:
-    """The last bytes of what is packed by gzip, whose module compares the checksum and the size."""
-    last = b""
-    with gzip.GzipFile(fileobj=stream) as content:
-        while read := content.read(_READ):
-            last = (last + read)[-_LAST:]
-    return last
-
-
-def _check_frames(stream: BinaryIO, size: int) -> None:
-    """Go from frame to frame, and from block to block, to the end of a zstd file.
-
-    The blocks are not unpacked: DuckDB does that, and compares the checksum of a frame that has one.
-    The format: https://datatracker.ietf.org/doc/html/rfc8878
-    """
-    while stream.tell() < size:
-        magic = _number(stream, 4)
-        if magic in _SKIPPED:
-            stream.seek(_number(stream, 4), 1)
-        elif magic == _ZSTD:
-            _check_frame(stream)
-        else:
-            raise ValueError(f"byte {stream.tell() - 4} is not the start of a zstd frame")
-    if stream.tell() > size:
-        raise _cut(stream)
-
-
-def _check_frame(stream: BinaryIO) -> None:
-    descriptor = _number(stream, 1)
-    single = descriptor >> 5 & 1
-    window, dictionary = 1 - single, (0, 1, 2, 4)[descriptor & 3]
-    stream.seek(window + dictionary + (single, 2, 4, 8)[descriptor >> 6], 1)
-    last = 0
-    while not last:
-        block = _number(stream, 3)
-        last, repeated = block & 1, block >> 1 & 3 == 1
-        stream.seek(1 if repeated else block >> 3, 1)
-    stream.seek(4 * (descriptor >> 2 & 1), 1)
-
-
-def _number(stream: BinaryIO, size: int) -> int:
-    found = stream.read(size)
-    if len(found) < size:
-        raise _cut(stream)
-    return int.from_bytes(found, "little")
-
-
-def _cut(stream: BinaryIO) -> EOFError:
-    return EOFError(f"it ends within a zstd frame, at byte {stream.seek(0, 2)}")
 
 
 # Sheets of workbooks, as Excel and LibreOffice write them: their columns as arrays.
@@ -312,7 +258,6 @@ _JSON_FORMATS = {
 }
 KINDS = (*DELIMITERS, "parquet", "pq", *_JSON_FORMATS, *SHEETS)
 _FIRST_LINES = 16
-_LONGEST_LINE = 2**24
 _SHEET = "localparity_sheet"
 _JSON_TYPES = {"ARRAY": "an array", "VARCHAR": "a text", "BOOLEAN": "true or false", "NULL": "null"}
 
@@ -395,26 +340,11 @@ class Files:
                 return self._json_reader(paths, others, last)
             raise
         for file, end in last.items():
-            if first == "array" and ending_of(file, packed=True) == "zst":
-                end = self._last_text(file)
             if first == "array" and end.strip() and not end.rstrip().endswith(b"]"):
                 raise InputError("cannot be read: the array is not closed at its end", file=file)
         if not names:
             raise InputError("has no rows", file=self.name)
         return f"read_json({paths}, auto_detect = false, format = '{first}', columns = {_texts(names)})"
-
-    def _last_text(self, file: str) -> bytes:
-        """The end of the last line of a file that is packed by zstd, which only DuckDB can unpack."""
-        line = f"SELECT line, row_number() OVER () AS place FROM {_lines(file, longest=_LONGEST_LINE)}"
-        query = f"SELECT arg_max(right(line, 16), place) AS line FROM ({line}) WHERE trim(line) <> ''"
-        try:
-            return str(self._fetch(query)["line"][0]).encode()
-        except ValueError as error:
-            if "Maximum line size" not in str(error):  # DuckDB says it in words alone
-                raise
-            raise InputError(
-                f"has a line of more than {_LONGEST_LINE:,} bytes; unpack it, or write JSON lines", file=file
-            ) from error
 
     def _keys(self, objects: str) -> list[str]:
         """The keys of all objects, those that most have first."""
@@ -464,11 +394,11 @@ class Files:
         return InputError(f"has more than one column named {name!r}, apart from case", file=self.name)
 
 
-def _lines(file: str, *, longest: int = 2**21) -> str:
+def _lines(file: str) -> str:
     """The SQL of the lines of a text file."""
     return (
         f"read_csv({quote_text(file)}, auto_detect = false, header = false, delim = '\x01', quote = '', "
-        f"escape = '', max_line_size = {longest}, columns = {{'line': 'VARCHAR'}})"
+        "escape = '', max_line_size = 2097152, columns = {'line': 'VARCHAR'})"
     )
 
 
@@ -494,9 +424,6 @@ def kind_of(paths: Sequence[str]) -> str:
     return kind
 
 
-def ending_of(path: str, *, packed: bool = False) -> str:
-    """The ending of a file's name; of a packed one, that before it unless `packed`."""
-    name = PurePath(path)
-    if name.suffix.lower() in {".gz", ".zst"} and not packed:
-        name = name.with_suffix("")
-    return name.suffix.lower().removeprefix(".")
+def ending_of(path: str) -> str:
+    """The ending of a file's name; of a packed one, that before it."""
+    return PurePath(path.lower().removesuffix(".gz")).suffix.removeprefix(".")

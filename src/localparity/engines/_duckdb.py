@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from localparity._io._duckdb import quote_name, quote_text
 from localparity._io._table import Source, Table, as_group_columns, as_table
 from localparity._scale import representable_range
-from localparity._types import BoolArray, Compare, Criterion, ScoreRange
+from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import MOST_GROUPS, InputError, as_score_range, check_group_count
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES
 from localparity.counts._weights import LIMBS
 from localparity.engines import _duckdb_stream as _streamed
-from localparity.engines._duckdb_stream import HeldRows, InvalidRowError, RowStream, StreamCounts
+from localparity.engines._duckdb_stream import HeldRows, InvalidRowError, RowStream
 from localparity.engines._table import Counted, ScoreColumns, SqlScores
 from localparity.engines.protocol import (
     LEVEL,
@@ -29,7 +29,6 @@ from localparity.engines.protocol import (
     CellTable,
     CountOptions,
     count_source,
-    likely_cells,
     rows_changed,
 )
 from localparity.metrics._mcdp import PAPER_EPSILONS
@@ -43,7 +42,6 @@ _LISTED_TYPES = re.compile(
 _MOST_KEYS = 64
 _MOST_COUNTED = 2**22
 _MOST_FIRST = 2**21
-_MOST_LIKELY = 0.4
 
 
 def from_duckdb(
@@ -140,10 +138,8 @@ class DuckDBScores(SqlScores):
         self._table, self._options = table, options
         self._stream: RowStream | None = None
         self._first: HeldRows | None = None
-        self._likely_rows: StreamCounts | None = None
         self._latest: tuple[int, CellTable] | None = None
         self._held: HeldRows | None = None
-        self._all: ScoreCounts | None = None
 
     def count_cells(self, level: int, within: CellSelection | None = None) -> CellTable:
         """Count the rows by the cells of a grid."""
@@ -158,33 +154,20 @@ class DuckDBScores(SqlScores):
 
     def count_scores(self, within: CellSelection | None = None) -> ScoreCounts:
         """Count the rows by their scores."""
-        if within is None:
-            return super().count_scores() if self._held is None else self._count_held()
-        held = self._hold(within)
-        return super().count_scores(within) if held is None else self._counts_of_held(held)
+        held = self._held if within is None else self._hold(within)
+        if held is None:
+            return super().count_scores(within)
+        atoms, keys = held.count_scores(), self._keys or []
+        return ScoreCounts({key: atoms[key] for key in keys}, self.score_range, self.resolution)
 
     def estimate_distinct(self) -> int:
         """Estimate the number of distinct scores, summed over groups and labels."""
-        if self._held is not None:
-            return sum(atoms.scores.size for atoms in self._count_held().atoms.values())
-        if self._first is not None:
-            at_least = self._first.fewest_distinct()
-            if at_least > self._options.max_scores:
-                return at_least
+        at_least = 0 if self._first is None else self._first.fewest_distinct()
+        if self._held is not None or at_least > self._options.max_scores:
+            return at_least
         hashed = ", ".join(["s", *self._short_keys])
         query = f"SELECT approx_count_distinct(hash({hashed})) AS n FROM ({self._rows()})"
         return int(self._table.fetch(query)["n"][0])
-
-    def _count_held(self) -> ScoreCounts:
-        """The counts of all rows, which are held."""
-        if self._all is None:
-            assert self._held is not None
-            self._all = self._counts_of_held(self._held)
-        return self._all
-
-    def _counts_of_held(self, held: HeldRows) -> ScoreCounts:
-        atoms, keys = held.count_scores(), self._keys or []
-        return ScoreCounts({key: atoms[key] for key in keys}, self.score_range, self.resolution)
 
     def _count_all(self, level: int) -> CellTable:
         """Count all rows; the groups are those of the first rows, until a row of another one streams by."""
@@ -211,28 +194,17 @@ class DuckDBScores(SqlScores):
     def _count_stream(self, stream: RowStream) -> CellTable:
         """Count the rows of a stream by cells; few rows are held from then on."""
         level = stream.level
-        self._first, counts = stream.count(
-            min(5 * self._options.max_scores // 4, _MOST_FIRST), lambda first: self._likely(first, level)
-        )
-        if counts is None:
+        self._first, table = stream.count(min(5 * self._options.max_scores // 4, _MOST_FIRST))
+        if table is None:
             self._held = self._first
             return self._first.count_cells(level, CellSelection(level, np.arange(2**level + 1)))
-        self._likely_rows = counts
-        return counts.table.occupied()
-
-    def _likely(self, first: HeldRows, level: int) -> BoolArray:
-        """The cells whose rows are likely to be asked for, going by the first rows; none if they are many."""
-        everything = CellSelection(level, np.arange(2**level + 1))
-        chosen = likely_cells(first.count_cells(level, everything), self, self._options)
-        inside = first.within(CellSelection(level, np.flatnonzero(chosen))).size
-        return chosen if inside <= _MOST_LIKELY * first.size else np.zeros_like(chosen)
+        return table
 
     def _hold(self, within: CellSelection) -> HeldRows | None:
         """The rows in some cells, held in memory from now on; None where they are too many."""
         if self._held is not None:
-            self._held, self._all = self._held.within(within), None
+            self._held = self._held.within(within)
             return self._held
-        likely, self._likely_rows = self._likely_rows, None
         if self._stream is None or self._latest is None or self._latest[0] != within.level:
             return None
         table = self._latest[1]
@@ -240,11 +212,8 @@ class DuckDBScores(SqlScores):
         rows = int(inside.rows.sum())
         if rows > _streamed.MOST_HELD:
             return None
-        if likely is not None and likely.chosen[within.numbers].all():
-            self._held = likely.held.within(within)
-        else:
-            lowest, highest = inside.lowest.min(initial=np.inf), inside.highest.max(initial=-np.inf)
-            self._held = self._stream.find(within, self._between(lowest, highest))
+        lowest, highest = inside.lowest.min(initial=np.inf), inside.highest.max(initial=-np.inf)
+        self._held = self._stream.find(within, self._between(lowest, highest))
         if self._held.size != rows:
             raise self._changed()
         return self._held
@@ -358,7 +327,7 @@ class DuckDBScores(SqlScores):
     def _check(self, found: dict[str, NDArray[Any]]) -> None:
         """Raise the error for a table without rows, or for the first invalid row."""
         if not found["valid"].size:
-            raise ValueError(f"{self._table.name} has no rows")
+            raise InputError("has no rows", file=self._table.name)
         if found["valid"].all():
             return
         first = self._table.fetch(

@@ -1,4 +1,4 @@
-"""Rows that stream by in batches, counted in the cells of a grid; those of a few cells are held."""
+"""Rows that stream by in batches, counted in the cells of a grid, or held where they are few."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from threading import Lock
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,14 +158,6 @@ class InvalidRowError(Exception):
     """Some row of a batch has a value that is missing or not valid, or a group that is not known."""
 
 
-class StreamCounts(NamedTuple):
-    """What one reading of a stream found: all rows in cells, and the rows of some cells, those chosen."""
-
-    table: CellTable
-    chosen: BoolArray
-    held: HeldRows
-
-
 @dataclass(frozen=True, eq=False)
 class RowStream:
     """The rows of a query, which streams them as often as asked.
@@ -194,41 +186,38 @@ class RowStream:
     level: int
     weightless: set[Key] = field(default_factory=set)
 
-    def count(
-        self, most_first: int, likely: Callable[[HeldRows], BoolArray]
-    ) -> tuple[HeldRows, StreamCounts | None]:
-        """The first rows and, unless these are all, the counts of all.
-
-        The rows in the cells that are likely to be asked for, going by the first rows, are held.
-        """
+    def count(self, most_first: int) -> tuple[HeldRows, CellTable | None]:
+        """The first rows and, unless these are all, a table of all rows by the cells of the grid."""
         with closing(self.batches("")) as batches:
             first, whole = self._first(batches, most_first)
             if whole:
                 return first, None
-            chosen = likely(first)
-            cells = [
-                CellTable.empty(self.keys, chosen.size, weighted=first.weighted)
-                for _ in range(count_threads())
+            cells = 2**self.level + 1
+            tables = [
+                CellTable.empty(self.keys, cells, weighted=first.weighted) for _ in range(count_threads())
             ]
-            room = MOST_HELD // len(cells) if chosen.any() else 0
-            sinks = [_Sink(self._numbers, chosen, room, each) for each in cells]
             for rows in first.parts:
-                sinks[0].add(rows)
-            self._fill(sinks, batches)
-        for each in cells[1:]:
-            cells[0].merge(each)
-        held = self._held(sinks)
-        if held.size != cells[0].rows[chosen].sum():  # too many
-            held, chosen = self._held([]), np.zeros_like(chosen)
-        return first, StreamCounts(cells[0], chosen, held)
+                self._add(tables[0], rows)
+            self._share_out(batches, [partial(self._add, table) for table in tables])
+        for table in tables[1:]:
+            tables[0].merge(table)
+        return first, tables[0].occupied()
 
     def find(self, cells: CellSelection, where: str) -> HeldRows:
         """The rows in some cells of any grid, which a condition in SQL narrows down."""
         find_places, opened = placing(cells, self.score_range), opened_places(cells)
-        sinks = [_Sink(find_places, opened, MOST_HELD + 1) for _ in range(count_threads())]
+        parts: list[KeyedRows] = []
+
+        def take(rows: KeyedRows) -> None:
+            parts.append(rows.inside(find_places(rows.scores), opened))
+
         with closing(self.batches(where)) as batches:
-            self._fill(sinks, batches)
-        return self._held(sinks)
+            self._share_out(batches, [take] * count_threads())
+        return HeldRows(parts, self.keys, self.score_range)
+
+    def _add(self, table: CellTable, rows: KeyedRows) -> None:
+        """Add rows to a table of all cells."""
+        table.add_at(cell_numbers(rows.scores, self.level, self.score_range, np.int32), rows)
 
     def _first(self, batches: Generator[Batch, None, None], most: int) -> tuple[HeldRows, bool]:
         """The rows of the first batches, just more than so many, or all rows; and whether they are all."""
@@ -240,36 +229,31 @@ class RowStream:
             parts.append(self._rows(batch))
         return HeldRows(parts, self.keys, self.score_range), False
 
-    def _numbers(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """The cell of each score."""
-        return cell_numbers(scores, self.level, self.score_range, np.int32)
-
-    def _held(self, sinks: list[_Sink]) -> HeldRows:
-        return HeldRows([rows for sink in sinks for rows in sink.held], self.keys, self.score_range)
-
-    def _fill(self, sinks: list[_Sink], batches: Generator[Batch, None, None]) -> None:
-        """Give each batch to one of the sinks; each takes them in a thread of its own."""
+    def _share_out(
+        self, batches: Generator[Batch, None, None], takers: list[Callable[[KeyedRows], None]]
+    ) -> None:
+        """Give the rows of each batch to one of those that take them, each in a thread of its own."""
         lock = Lock()
 
         def stop() -> None:
             with lock:
                 batches.close()
 
-        def fill(sink: _Sink) -> None:
+        def feed(taker: Callable[[KeyedRows], None]) -> None:
             try:
                 while True:
                     with lock:
                         batch = next(batches, None)
                     if batch is None:
                         return
-                    sink.add(self._rows(batch))
+                    taker(self._rows(batch))
             except BaseException:
                 stop()
                 raise
 
-        with ThreadPoolExecutor(len(sinks)) as threads:
+        with ThreadPoolExecutor(len(takers)) as threads:
             try:
-                list(threads.map(fill, sinks))
+                list(threads.map(feed, takers))
             except BaseException:  # such as Ctrl-C, which the threads do not see
                 stop()
                 raise
@@ -301,28 +285,3 @@ class RowStream:
         if (weights[positive] < LEAST_WEIGHT).any():
             raise InvalidRowError
         return rows
-
-
-class _Sink:
-    """Counts rows in cells where there are counts, and holds those of the chosen cells while they fit."""
-
-    def __init__(
-        self,
-        find_cells: Callable[[NDArray[Any]], NDArray[Any]],
-        chosen: BoolArray,
-        room: int,
-        cells: CellTable | None = None,
-    ) -> None:
-        self.cells = cells
-        self.held: list[KeyedRows] = []
-        self._find_cells, self._chosen, self._room = find_cells, chosen, room
-
-    def add(self, rows: KeyedRows) -> None:
-        numbers = self._find_cells(rows.scores)
-        if self.cells is not None:
-            self.cells.add_at(numbers, rows)
-        if self._room > 0:
-            self.held.append(rows.inside(numbers, self._chosen))
-            self._room -= self.held[-1].scores.size
-            if self._room <= 0:
-                self.held.clear()  # too many

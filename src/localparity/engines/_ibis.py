@@ -298,7 +298,7 @@ class IbisScores(TableScores):
         )
         found = self._fetch(keyed.limit(2 * MOST_GROUPS + 1)).to_pylist()
         if not found:
-            raise ValueError("the table has no rows")
+            raise InputError("the table has no rows")
         if any(each["valid"] < each["rows"] for each in found):
             self._reject(self._fetch(rows.filter(~rows.valid).limit(1)).to_pylist()[0], None)
         for short, name in self.columns.groups.items():
@@ -324,7 +324,7 @@ class IbisScores(TableScores):
             with deprecations_ignored():
                 return counted.to_pyarrow()
         except driver_errors() as error:
-            raise ValueError(f"the table cannot be read: {first_line(error)}") from error
+            raise InputError(f"the table cannot be read: {first_line(error)}") from error
 
 
 def _of_another_type(name: str, kind: Any, wanted: str) -> ValueError:
@@ -364,21 +364,10 @@ _FILES = ("duckdb", "sqlite")
 
 
 def read_database(address: str, table: str, *, allow_remote: bool = False) -> Table:
-    """A table or a view of a database, for `from_ibis`.
+    """A table or a view of a database, by its name or as ``schema.table``, for `from_ibis`.
 
-    Parameters
-    ----------
-    address : str
-        ``postgresql://user@host:5432/database``, ``duckdb://path``, ``sqlite://path``, or that of any other
-        database that Ibis has a backend for.
-    table : str
-        Its name, also with the schema: ``schema.table``.
-    allow_remote : bool
-        Whether to connect to a server, be it on this machine; files need none of it.
-
-    Returns
-    -------
-    ibis.Table
+    The address is such as ``postgresql://user@host:5432/database``, ``duckdb://path`` or ``sqlite://path``.
+    A server, be it on this machine, is connected to only if `allow_remote`.
     """
     ibis = require("ibis", extra="warehouse")
     missing: type[Exception] = require("ibis.common.exceptions", extra="warehouse").TableNotFound
@@ -405,7 +394,7 @@ def read_database(address: str, table: str, *, allow_remote: bool = False) -> Ta
                 connection.disconnect()
                 raise
     except missing:
-        raise ValueError(f"there is no table named {table!r} in {shown}") from None
+        raise InputError(f"there is no table named {table!r} in {shown}") from None
     except ImportError as error:
         install = f"pip install 'ibis-framework[{scheme}]'"
         raise ImportError(f"{shown} needs a driver that is not installed: {install}") from error
@@ -420,10 +409,10 @@ def _scheme(address: str) -> str:
         parts = urlsplit(address)
         _ = parts.port
     except ValueError:  # whose message may have a part of the password
-        raise ValueError(
+        raise InputError(
             f"an address must be such as {example}, with %2F for / and %40 for @ in a password"
         ) from None
     known = {backend.name for backend in entry_points(group="ibis.backends")}
     if parts.scheme not in known | {"postgresql"}:
-        raise ValueError(f"an address must be such as {example}, got {without_password(address)!r}")
+        raise InputError(f"an address must be such as {example}, got {without_password(address)!r}")
     return parts.scheme

@@ -142,7 +142,7 @@ class SparkScores(SqlScores):
     def _check(self, found: Any) -> None:
         """Raise the error for a data frame without rows, or for an invalid row."""
         if not found.num_rows:
-            raise ValueError("the data frame has no rows")
+            raise InputError("the data frame has no rows")
         if not found["valid"].to_numpy().all():
             self._reject(self._fetch(self._rows.where(f"NOT {self._valid()}").limit(1)).to_pylist()[0], None)
 
@@ -151,7 +151,7 @@ class SparkScores(SqlScores):
         try:
             return frame.toArrow()
         except _errors() as error:
-            raise ValueError(f"the data frame cannot be read: {_first_reason(str(error))}") from error
+            raise InputError(f"the data frame cannot be read: {_first_reason(str(error))}") from error
 
 
 def read_spark(path: str, *, allow_remote: bool = False) -> DataFrame:

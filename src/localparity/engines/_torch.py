@@ -374,7 +374,7 @@ class PartsOpener(SourceOpener):
         self._width //= splits
         self._level += splits.bit_length() - 1
         occupied = rows.any(axis=0)
-        self._tied = np.count_nonzero(occupied) <= numbers.size  # one score a block
+        self._tied = bool(np.count_nonzero(occupied) <= numbers.size)  # one score a block
         numbers = ((numbers - 1)[:, None] * splits + np.arange(1, splits + 1)).ravel()[occupied]
         self._starts = (self._starts[:, None] + np.arange(splits) * self._width).ravel()[occupied]
         entries = np.ascontiguousarray(rows.T[occupied, :, None])

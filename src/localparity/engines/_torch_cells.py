@@ -254,13 +254,7 @@ def count_places(torch: Any, rows: DeviceRows, grid: CellPlaces) -> CellTotals:
 def count_parts(torch: Any, rows: DeviceRows, grid: CellPlaces, hot: IntArray) -> Tensor:
     """Count rows without weights, a row for each key, by the places of a grid within a selection."""
     del hot  # a chunk is counted without a queue
-    size = grid.n_keys * grid.n_places
-    counted = torch.zeros(size, dtype=torch.int64, device=rows.scores.device)
-    for chunk in rows.chunks():
-        _, codes, _, places = _placed(torch, chunk, grid)
-        counted += torch.bincount(codes * grid.n_places + places, minlength=size)
-    parts: Tensor = counted.view(grid.n_keys, grid.n_places)
-    return parts
+    return count_places(torch, rows, grid).rows
 
 
 class Blocks(NamedTuple):

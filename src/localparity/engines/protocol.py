@@ -16,7 +16,6 @@ from localparity._types import BoolArray, Group, IntArray, ScoreRange
 from localparity._validation import Argument, InputError, as_count, as_epsilons
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES, cell_edges
-from localparity.counts._rows import Key
 from localparity.metrics._exact import CellTable, Search
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
@@ -30,7 +29,6 @@ _MOST_READ = 2**18
 """The most counts, of cells and groups, that are read again; cut into four parts they are `MAX_SCORES`."""
 
 _MAX_LEVEL = 46
-_MOST_PAIRS = 32
 
 
 class CellSelection(NamedTuple):
@@ -185,8 +183,8 @@ def count_source(source: ScoreSource, options: CountOptions) -> ScoreCounts:
         most = int(np.where(known[:, None], occupied, table.rows).sum())
         limit = options.max_scores
         if most <= limit or (fewest <= limit and source.estimate_distinct() <= limit):
-            counts = source.count_scores()
-            if _sizes(counts) != {key: rows for key, rows in _key_sizes(table) if rows}:
+            counts, sizes = source.count_scores(), table.rows.sum(axis=0).tolist()
+            if [counts.atoms[key].size if key in counts.atoms else 0 for key in table.keys] != sizes:
                 raise rows_changed()
             if sum(atoms.scores.size for atoms in counts.atoms.values()) <= limit:
                 return counts
@@ -239,14 +237,6 @@ class SourceOpener:
         return finer
 
 
-def likely_cells(table: CellTable, source: ScoreSource, options: CountOptions) -> BoolArray:
-    """Whether each cell of the grid is likely to decide MCDP of all rows, given a table of some of them."""
-    table = _edge_to_edge(table, options.level, source.score_range)
-    likely = np.append(search_of(table, source, options).likely(table, _MOST_PAIRS), False)
-    # A cell without any of these rows is as likely as the next one.
-    return likely[np.searchsorted(table.numbers, np.arange(2**options.level + 1))]
-
-
 def _edge_to_edge(table: CellTable, level: int, score_range: ScoreRange) -> CellTable:
     """The table with each cell in which scores differ taken from one edge to the other."""
     several = np.flatnonzero(table.lowest < table.highest)
@@ -271,13 +261,3 @@ def check_weighted_groups(
 def rows_changed(name: str = "the table") -> ValueError:
     """The error for rows that are others the second time."""
     return InputError("must have the same rows whenever it is read", argument=name)
-
-
-def _key_sizes(table: CellTable) -> zip[tuple[Key, int]]:
-    """Each group and label of a table, with how many rows it has."""
-    return zip(table.keys, table.rows.sum(axis=0).tolist(), strict=True)
-
-
-def _sizes(counts: ScoreCounts) -> dict[Key, int]:
-    """How many rows there are of each group and label that has any."""
-    return {key: atoms.size for key, atoms in counts.atoms.items() if atoms.size}

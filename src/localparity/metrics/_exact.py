@@ -28,7 +28,6 @@ from localparity.counts._score_counts import Data, ScoreCounts, on_cells
 from localparity.counts._weights import LIMBS, carry, to_floats
 from localparity.metrics._gap_curve import SortedRows, each_gap_curve, gap_between, units_of
 from localparity.metrics._kernels import (
-    bound_steps,
     count_at,
     count_table,
     decide,
@@ -387,25 +386,6 @@ class Search:
                 found = mcdp_of(knots, gap, self.epsilons, self.resolution, self.score_range)
                 worst = np.maximum(worst, found)
         return worst
-
-    def likely(self, table: CellTable, most_pairs: int) -> BoolArray:
-        """The cells that are likely to decide MCDP of all rows, given a table of some of them.
-
-        These are the cells in which the gap is as close to MCDP, at one of the epsilons, as chance may bring
-        it. With more than so many pairs, none.
-        """
-        likely = np.zeros(table.numbers.size, dtype=bool)
-        _, pairs, compared, *_ = self._terms
-        _, shares, _, bounds = bound_steps(table.steps, self._terms)
-        for label, chosen in enumerate(compared):
-            sizes = self.group_rows[label]
-            for place in np.flatnonzero(chosen) if chosen.sum() <= most_pairs else ():
-                one, other = pairs[place]
-                gap = np.abs(shares[label, one] - shares[label, other])
-                noise = np.sqrt(1.0 / sizes[one] + 1.0 / sizes[other])
-                near = (np.abs(gap - bounds[label, 1, place][:, None]) <= noise).any(axis=0)
-                likely |= near[1:] | near[:-1]
-        return likely
 
 
 def _weights_of(below: IntArray) -> NDArray[Any]:

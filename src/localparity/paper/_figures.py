@@ -31,8 +31,8 @@ from localparity.paper._selection import (
 from localparity.paper._store import PartScores, Record, Store
 from localparity.paper._tables import METRIC_TITLES, published
 from localparity.predictions import Predictions
-from localparity.report import GroupCdfDisplay
-from localparity.report.displays._base import COLOURS, QUIET, thin_steps
+from localparity.report import SharesDisplay
+from localparity.report.displays._base import COLOURS, QUIET, finish, show_percent, styled, thin_steps
 from localparity.uncertainty import noise_floor
 
 # What the figures share: colours, sizes, and how they are written.
@@ -74,8 +74,9 @@ def look_of(method: str, form: int = 0) -> dict[str, Any]:
 def panels(columns: int, rows: int = 1, *, height: float = _HEIGHT) -> tuple[Any, list[list[Any]]]:
     """A figure with one or more rows of axes."""
     figure_class = require("matplotlib.figure", extra="report").Figure
-    figure = figure_class(figsize=(_WIDTH * columns, height * rows), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False).tolist()
+    with styled():
+        figure = figure_class(figsize=(_WIDTH * columns, height * rows), layout="constrained")
+        return figure, figure.subplots(rows, columns, squeeze=False).tolist()
 
 
 def legend_below(
@@ -111,22 +112,6 @@ def _columns_that_fit(names: Sequence[str], points: float) -> int:
     return 1
 
 
-def show_percent(axis: Any) -> None:
-    """Few ticks, in percent, without trailing zeros."""
-    ticker = require("matplotlib.ticker", extra="report")
-    axis.set_major_locator(ticker.MaxNLocator(5, steps=[1, 2, 5, 10]))
-    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{100 * value:g}%"))
-
-
-def finish(ax: Any, title: str = "") -> None:
-    """A light grid, open axes, a title."""
-    ax.grid(alpha=0.25, lw=0.6)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    if title:
-        ax.set_title(title, fontsize="medium")
-
-
 def corner_text(ax: Any, text: str, *, x: float = 0.97, y: float = 0.05) -> None:
     """Numbers in a corner of the axes."""
     ax.text(
@@ -156,16 +141,15 @@ def save(figure: Any, out: Path, name: str, *, kinds: Sequence[str] = FORMATS) -
     return written
 
 
-# Pairs of cumulative distributions with their metrics (Figures 1 and 7).
+# Pairs of groups with their metrics (Figures 1 and 7).
 
 
 def draw_cdfs(ax: Any, part: PartScores, title: str = "") -> None:
-    """Two groups' cumulative distributions, the gap, and the difference of means, ABCC and MCDP(0)."""
+    """The shares of two groups above each cutoff, and the difference of means, ABCC and MCDP(0)."""
     rows = Predictions.from_arrays(None, part.score, sensitive_features=part.group)
-    GroupCdfDisplay.from_predictions(rows, ax=ax)
-    ax.get_legend().remove()
+    SharesDisplay.from_predictions(rows, ax=ax)
     numbers = {"means differ": delta_dp(rows), "ABCC": abcc(rows), "MCDP(0)": mcdp(rows)}
-    corner_text(ax, "\n".join(f"{name} {value:.2%}" for name, value in numbers.items()))
+    corner_text(ax, "\n".join(f"{name} {value:.2%}" for name, value in numbers.items()), y=0.95)
     finish(ax, title)
 
 
@@ -469,7 +453,7 @@ class _Drawing:
             self._row(f"figure-6-{preset}", several, draw)
 
     def methods_side_by_side(self, chosen: dict[str, list[MethodRuns]], preset: str) -> None:
-        """Figure 7: group CDFs under ERM, DiffDP and DiffMCDP, on every data set that has them."""
+        """Figure 7: two groups under ERM, DiffDP and DiffMCDP, on every data set that has them."""
         for dataset, selections in chosen.items():
             parts = {method: self._scores(selections, method) for method in ("erm", "diffdp", "diffmcdp")}
             if None in parts.values():

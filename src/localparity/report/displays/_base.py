@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
 
+from localparity._scale import fractions_of
 from localparity._text import group_text
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Rows
 from localparity._validation import InputError, require
@@ -17,10 +19,96 @@ from localparity.metrics import GapCurve
 from localparity.metrics._gap_curve import curve_of_pair, gap_curves
 from localparity.predictions import Predictions
 
-# Okabe and Ito's colours, which readers of all kinds of colour vision tell apart.
-FIRST, SECOND, WINDOW, QUIET = "#0072B2", "#D55E00", "#CC79A7", "#6B7280"
+# One style for every figure: Okabe and Ito's colours, which readers of all kinds of colour vision tell apart,
+# open axes, names beside what they name, and percentages without decimals.
+
+
+FIRST, SECOND, WINDOW, QUIET, INK = "#0072B2", "#D55E00", "#CC79A7", "#6B7280", "#1F2937"
 COLOURS = (FIRST, SECOND, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "osD^vPX"
+STYLE = {
+    "font.size": 9.0,
+    "axes.titlesize": "medium",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.labelcolor": INK,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+}
+_LEAST_APART = 12.0
+
+
+def use_style() -> None:
+    """Make matplotlib's further figures in this style."""
+    matplotlib = require("matplotlib", extra="report")
+    matplotlib.rcParams.update(STYLE | {"axes.prop_cycle": matplotlib.cycler(color=COLOURS)})
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """A context in which matplotlib makes figures in this style."""
+    with require("matplotlib", extra="report").rc_context():
+        use_style()
+        yield
+
+
+def finish(ax: Any, title: str = "") -> None:
+    """Open axes, no boxes, a title on the left."""
+    ax.spines[["top", "right"]].set_visible(False)
+    if title:
+        ax.set_title(title, fontsize="medium", loc="left")
+
+
+def show_percent(axis: Any, label: str | None = None) -> None:
+    """Few ticks, in percent, without trailing zeros."""
+    ticker = require("matplotlib.ticker", extra="report")
+    axis.set_major_locator(ticker.MaxNLocator(5, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{round(100 * value, 6):g}%"))
+    if label is not None:
+        axis.set_label_text(label)
+
+
+def write_beside(
+    ax: Any, at: tuple[float, float], text: str, *, colour: str = INK, move: tuple[float, float], **look: Any
+) -> Any:
+    """A text beside a point, moved by so many typographic points, legible over lines."""
+    effects = require("matplotlib.patheffects", extra="report")
+    halo = [effects.withStroke(linewidth=2.5, foreground="white")]
+    place = {"ha": "right" if move[0] < 0 else "left" if move[0] > 0 else "center", "va": "center"}
+    return ax.annotate(
+        text,
+        at,
+        move,
+        textcoords="offset points",
+        color=colour,
+        path_effects=halo,
+        zorder=9,
+        **(place | look),
+    )
+
+
+def place_in(ends: tuple[float, float], number: float) -> float:
+    """Where a number is between two ends, as a share."""
+    return float(fractions_of(np.array([number]), ends)[0])
+
+
+def name_lines(ax: Any, ends: Sequence[tuple[float, str, str]]) -> None:
+    """The names of lines at their right ends, each a height, a text and a colour, kept apart."""
+    low, high = ax.get_ylim()
+    points = 72.0 * ax.figure.get_figheight() * ax.get_position().height
+    apart = _LEAST_APART * (high - low) / points
+    lowest = -np.inf
+    for height, text, colour in sorted(ends):
+        place = max(min(height, high), lowest + apart)
+        look = {"xycoords": ax.get_yaxis_transform(), "annotation_clip": False}
+        write_beside(ax, (1.0, place), text, colour=colour, move=(4.0, 0.0), **look)
+        lowest = place
+
+
+def point_to_better(ax: Any) -> None:
+    """Say above the axes where models rank better and differ less."""
+    ax.set_title("↖ better", loc="right", color=QUIET, fontsize="small")
 
 
 class Display(ABC):
@@ -51,32 +139,16 @@ class Display(ABC):
             This display, which now has `ax_` and `figure_`.
         """
         if ax is None:
-            _, ax = require("matplotlib.pyplot", extra="report").subplots(layout="constrained")
+            with styled():
+                _, ax = require("matplotlib.pyplot", extra="report").subplots(layout="constrained")
         self._draw(ax)
-        ax.spines[["top", "right"]].set_visible(False)
+        finish(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     @abstractmethod
     def _draw(self, ax: Any) -> None:
         """Draw on axes."""
-
-    @staticmethod
-    def _show_percent(axis: Any, label: str) -> None:
-        """Name an axis of fractions, and number it in percent."""
-        ticker = require("matplotlib.ticker", extra="report")
-        axis.set_major_formatter(ticker.PercentFormatter(1.0))
-        axis.set_label_text(label)
-
-    @staticmethod
-    def _add_legend(ax: Any, names: Sequence[str]) -> None:
-        """A legend above the axes, where it hides nothing; in columns as long as the names are short."""
-        longest = max(map(len, names), default=0)
-        width = ax.figure.get_figwidth() * ax.get_position().width * 72.0
-        columns = max(1, min(len(ax.get_legend_handles_labels()[1]), int(width / (26.0 + 4.8 * longest))))
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "ncols": columns}
-        sizes = {"fontsize": "small", "handlelength": 1.6, "handletextpad": 0.5, "columnspacing": 1.0}
-        ax.legend(**place, **sizes, frameon=False)
 
 
 class PredictionsDisplay(Display):

@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from localparity._types import ArrayLike, BoolArray, Compare, Criterion, FloatArray, Group, IntArray, Seed
-from localparity._validation import InputError, as_count, as_fraction, as_probability, check_rows
+from localparity._text import points
+from localparity._types import Compare, Criterion, FloatArray, Group, IntArray, Seed
+from localparity._validation import as_count, as_fraction, as_probability
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._score_counts import Data, as_counts, checked_data, strata_of, with_everyone
 from localparity.metrics import GapCurve, Interval, McdpProfile, Window
 from localparity.metrics._gap_curve import gap_curves
-from localparity.predictions import Predictions
 from localparity.report.displays._base import (
     COLOURS,
     FIRST,
+    INK,
     MOST_POINTS,
     QUIET,
     SECOND,
     WINDOW,
+    Display,
     PredictionsDisplay,
     counts_and_curve,
+    name_lines,
+    place_in,
+    show_percent,
     shown_name,
     thin_steps,
     thin_thresholds,
+    write_beside,
 )
-from localparity.uncertainty import ImpactRatioCurve, impact_ratio_curve, mcdp_interval
+from localparity.uncertainty import ImpactRatioCurve
 from localparity.uncertainty._bands import (
     as_interval_method,
     band_radii,
@@ -45,25 +50,25 @@ if TYPE_CHECKING:
 
 
 class PairDisplay(PredictionsDisplay):
-    """A display of one pair of groups at every threshold."""
+    """A display of one pair of groups at every cutoff."""
 
     @staticmethod
     def _shade_window(ax: Any, window: Window) -> None:
-        """Shade the worst window; its edges make the narrowest visible."""
+        """Shade the worst window."""
         if window.gap > 0.0:
-            ax.axvspan(window.low, window.high, facecolor=WINDOW, alpha=0.3, lw=0, label="worst window")
-            for edge in {window.low, window.high}:
-                ax.axvline(edge, color=WINDOW, lw=0.8)
+            ax.axvspan(window.low, window.high, facecolor=WINDOW, alpha=0.2, lw=0)
 
     @staticmethod
-    def _show_thresholds(ax: Any, thresholds: FloatArray, label: int | None) -> None:
-        """The axis of thresholds."""
-        ax.set_xlim(thresholds[0], thresholds[-1])
-        ax.set_xlabel("threshold" if label is None else f"threshold, among people with label {label}")
+    def _show_cutoffs(ax: Any, cutoffs: FloatArray, label: int | None) -> None:
+        """The axis of cutoffs."""
+        ax.set_xlim(cutoffs[0], cutoffs[-1])
+        ax.set_xlabel("cutoff" if label is None else f"cutoff, among people with label {label}")
 
 
 class GapCurveDisplay(PairDisplay):
-    """The gap of a pair at every threshold, with a band that holds the whole true curve.
+    """By how much one group is ahead of another at every cutoff, with a band that holds the whole true curve.
+
+    It is the difference of the shares above each cutoff, of the group that is ahead where they differ most.
 
     Make one with `from_predictions` or `from_estimator`; `GapCurve.plot` draws a curve that you have.
 
@@ -86,7 +91,7 @@ class GapCurveDisplay(PairDisplay):
     >>> sex = census.sensitive_features
     >>> curve = lp.gap_curve(lp.Predictions.from_arrays(None, census.score, sensitive_features=sex))
     >>> lp.report.GapCurveDisplay(curve, epsilon=0.05).plot().ax_.get_ylabel()
-    'gap, Female less Male'
+    'share above, Male less Female'
     """
 
     def __init__(
@@ -145,19 +150,28 @@ class GapCurveDisplay(PairDisplay):
         return cls(curve, confidence=confidence, epsilon=epsilon, radius=radius).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        thresholds = thin_thresholds(self.curve)
-        gap = self.curve(thresholds)
-        self._shade_window(ax, self.curve.worst_window(self.epsilon))
+        cutoffs, window = thin_thresholds(self.curve), self.curve.worst_window(self.epsilon)
+        first, second = (shown_name(group).strip() for group in self.curve.groups)
+        ahead, sign = (
+            ((first, second), -1.0) if window.higher == self.curve.groups[0] else ((second, first), 1.0)
+        )
+        gap = sign * self.curve(cutoffs)
+        self._shade_window(ax, window)
         if self.radius is not None:
             below, above = np.maximum(gap - self.radius, -1.0), np.minimum(gap + self.radius, 1.0)
+            ax.fill_between(cutoffs, below, above, step="post", color=QUIET, alpha=0.2, lw=0)
+            highest = int(np.argmax(above))
             band = f"{100 * self.confidence:g}% band"
-            ax.fill_between(thresholds, below, above, step="post", color=QUIET, alpha=0.25, lw=0, label=band)
+            at = (float(cutoffs[highest]), float(above[highest]))
+            write_beside(ax, at, band, colour=QUIET, move=(0.0, 6.0))
         ax.axhline(0.0, color=QUIET, lw=0.8)
-        ax.step(thresholds, gap, where="post", color="black", lw=1.2, label="gap")
-        first, second = (shown_name(group).strip() for group in self.curve.groups)
-        self._show_percent(ax.yaxis, f"gap, {first} less {second}")
-        self._show_thresholds(ax, thresholds, self.curve.label)
-        self._add_legend(ax, ["worst window"])
+        ax.step(cutoffs, gap, where="post", color=FIRST)
+        if window.gap > 0.0:
+            ax.plot([window.low, window.high], [window.gap] * 2, color=INK, lw=2.0)
+            at = (window.high, window.gap)
+            write_beside(ax, at, points(window.gap), move=(5.0, 0.0), weight="bold")
+        show_percent(ax.yaxis, f"share above, {ahead[0]} less {ahead[1]}")
+        self._show_cutoffs(ax, cutoffs, self.curve.label)
 
 
 def _radius(
@@ -172,20 +186,20 @@ def _radius(
     return float(radii[who.index((curve.label, frozenset(curve.groups)))])
 
 
-# Two groups' cumulative distributions, the gap between them and the worst window.
+# The share of two groups above each cutoff, with a bracket where they differ most.
 
 
-class GroupCdfDisplay(PairDisplay):
-    """Two groups' cumulative distributions with the gap and the worst window shaded.
+class SharesDisplay(PairDisplay):
+    """The share of two groups above each cutoff, with a bracket where they differ most.
 
     Make one with `from_predictions` or `from_estimator`.
 
     Parameters
     ----------
-    thresholds : ndarray
+    cutoffs : ndarray
         Where the shares step, ascending, from one end of the score range to the other.
     shares : tuple of ndarray
-        The share of each group at or below each threshold.
+        The share of each group above each cutoff.
     window : Window
         The worst window, which names the groups and the label.
 
@@ -195,12 +209,12 @@ class GroupCdfDisplay(PairDisplay):
     >>> census = lp.datasets.make_census(2000, random_state=0)
     >>> sex = census.sensitive_features
     >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
-    >>> lp.report.GroupCdfDisplay.from_predictions(rows, epsilon=0.05).ax_.get_xlabel()
-    'threshold'
+    >>> lp.report.SharesDisplay.from_predictions(rows, epsilon=0.05).ax_.get_xlabel()
+    'cutoff'
     """
 
-    def __init__(self, thresholds: FloatArray, shares: tuple[FloatArray, FloatArray], window: Window) -> None:
-        self.thresholds = thresholds
+    def __init__(self, cutoffs: FloatArray, shares: tuple[FloatArray, FloatArray], window: Window) -> None:
+        self.cutoffs = cutoffs
         self.shares = shares
         self.window = window
 
@@ -214,7 +228,7 @@ class GroupCdfDisplay(PairDisplay):
         criterion: Criterion = "demographic_parity",
         ax: Any = None,
     ) -> Self:
-        """Draw the cumulative distributions of a pair of groups.
+        """Draw the shares of a pair of groups above each cutoff.
 
         Parameters
         ----------
@@ -231,26 +245,38 @@ class GroupCdfDisplay(PairDisplay):
 
         Returns
         -------
-        GroupCdfDisplay
+        SharesDisplay
             The display, drawn.
         """
         counts, curve = counts_and_curve(data, criterion, groups, epsilon)
         stratum = strata_of(counts, Comparison(criterion))[curve.label]
         sides = with_everyone(stratum) if EVERYONE in curve.groups else stratum
-        thresholds = thin_thresholds(curve)
-        first, second = (sides[group].shares_at_or_below(thresholds) for group in curve.groups)
-        return cls(thresholds, (first, second), curve.worst_window(epsilon)).plot(ax)
+        cutoffs = thin_thresholds(curve)
+        first, second = (1.0 - sides[group].shares_at_or_below(cutoffs) for group in curve.groups)
+        return cls(cutoffs, (first, second), curve.worst_window(epsilon)).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        names = [shown_name(group) for group in self.window.groups]
+        cutoffs, apart = self.cutoffs, np.abs(self.shares[0] - self.shares[1])
+        inside = np.flatnonzero((cutoffs >= self.window.low) & (cutoffs < self.window.high))
+        # The bracket stands where the gap of the window is smallest: there it is MCDP.
+        place = inside[np.argmin(apart[inside])] if inside.size else 0
+        at, rates = float(cutoffs[place]), [float(shares[place]) for shares in self.shares]
         self._shade_window(ax, self.window)
-        ax.fill_between(self.thresholds, *self.shares, step="post", color=QUIET, alpha=0.2, lw=0, label="gap")
-        for share, name, colour, style in zip(self.shares, names, (FIRST, SECOND), ("-", "--"), strict=True):
-            ax.step(self.thresholds, share, where="post", color=colour, ls=style, label=name)
+        for shares, colour, style in zip(self.shares, (FIRST, SECOND), ("-", "--"), strict=True):
+            ax.step(cutoffs, shares, where="post", color=colour, ls=style)
         ax.set_ylim(0.0, 1.0)
-        self._show_percent(ax.yaxis, "share at or below")
-        self._show_thresholds(ax, self.thresholds, self.window.label)
-        self._add_legend(ax, [*names, "worst window"])
+        show_percent(ax.yaxis, "share above")
+        self._show_cutoffs(ax, cutoffs, self.window.label)
+        if self.window.gap > 0.0:
+            ax.plot([at, at], rates, color=INK, lw=1.4)
+            middle = sum(rates) / 2.0
+            write_beside(ax, (at, middle), points(self.window.gap), move=(6.0, 0.0), weight="bold")
+        # Curves fall from left to right: there is room on the right above them, and on the left below.
+        room = 72.0 * ax.figure.get_figwidth() * ax.get_position().width * place_in(ax.get_xlim(), at)
+        for group, rate, colour in zip(self.window.groups, rates, (FIRST, SECOND), strict=True):
+            name = f"{shown_name(group).strip()} {100 * rate:.0f}%"
+            is_right = rate == max(rates) or room < 7.5 * len(name)
+            write_beside(ax, (at, rate), name, colour=colour, move=(6.0, 7.0) if is_right else (-6.0, -7.0))
 
 
 # MCDP over epsilon with its band and what is expected under parity.
@@ -354,16 +380,21 @@ class McdpProfileDisplay(PredictionsDisplay):
             pairs = [measured_pair(curve, epsilons) for curve in self.profile.curves]
             of_pairs = band_intervals(pairs, self.radii, self.confidence)
             low, high = zip(*((each.low, each.high) for each in worst_intervals(of_pairs)), strict=True)
+            ax.fill_between(epsilons, low, high, color=FIRST, alpha=0.2, lw=0)
             band = f"{100 * self.confidence:g}% band"
-            ax.fill_between(epsilons, low, high, color=FIRST, alpha=0.2, lw=0, label=band)
-        ax.step(epsilons, self.profile.mcdp_at(epsilons), where="post", color=FIRST, label="MCDP")
+            write_beside(ax, (0.03 * end, high[0]), band, colour=QUIET, move=(2.0, 6.0))
+        values = self.profile.mcdp_at(epsilons)
+        ax.step(epsilons, values, where="post", color=FIRST)
+        middle = values.size // 3
+        write_beside(ax, (epsilons[middle], values[middle]), "MCDP", colour=FIRST, move=(4.0, 7.0))
         if self.noise_floor is not None:
-            ax.plot(*self.noise_floor, color=QUIET, ls=":", label="expected under parity")
+            ax.plot(*self.noise_floor, color=QUIET, ls=":")
+            at = (0.06 * end, float(np.interp(0.06 * end, *self.noise_floor)))
+            write_beside(ax, at, "expected under parity", colour=QUIET, move=(2.0, 7.0))
         ax.set_xlim(0.0, end)
         ax.set_ylim(0.0, None)
         ax.set_xlabel("epsilon, half of a window's width")
-        self._show_percent(ax.yaxis, "MCDP")
-        self._add_legend(ax, ["expected under parity"])
+        show_percent(ax.yaxis, "MCDP")
 
 
 # Impact ratios at every cutoff, with their bands and the cutoffs that are safe.
@@ -374,12 +405,11 @@ _MOST_DRAWN = 600
 _HIGHEST = 2.0
 
 
-class ImpactRatioDisplay(PredictionsDisplay):
+class ImpactRatioDisplay(Display):
     """The ratio of each group's selection rate to the reference's at every cutoff, with its band.
 
     Cutoffs at which the band of every group lies at or above `min_ratio` are shaded; without bands, those at
-    which every ratio does. Make one with `from_predictions` or `from_estimator`; `ImpactRatioCurve.plot`
-    draws a curve that you have.
+    which every ratio does. `ImpactRatioCurve.plot` makes one.
 
     Parameters
     ----------
@@ -394,7 +424,7 @@ class ImpactRatioDisplay(PredictionsDisplay):
     >>> census = lp.datasets.make_census(2000, random_state=0)
     >>> sex = census.sensitive_features
     >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
-    >>> lp.report.ImpactRatioDisplay.from_predictions(rows).ax_.get_ylabel()
+    >>> lp.impact_ratio_curve(rows).plot().ax_.get_ylabel()
     'ratio to the best-off group'
     """
 
@@ -402,51 +432,21 @@ class ImpactRatioDisplay(PredictionsDisplay):
         self.curve = curve
         self.min_ratio = as_fraction(min_ratio, "min_ratio")
 
-    @classmethod
-    def from_predictions(
-        cls,
-        data: Data,
-        *,
-        min_ratio: float = 0.8,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Draw the impact ratios of scores.
-
-        Parameters
-        ----------
-        data : Predictions or ScoreCounts
-            The people.
-        min_ratio : float
-            The least ratio that is safe.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw.
-        **options
-            Further arguments of `localparity.impact_ratio_curve`, such as ``reference`` or ``confidence``.
-
-        Returns
-        -------
-        ImpactRatioDisplay
-            The display, drawn.
-        """
-        return cls(impact_ratio_curve(data, **options), min_ratio=min_ratio).plot(ax)
-
     def _draw(self, ax: Any) -> None:
-        curve = self.curve
-        safe = self._shade_safe(ax)
-        places = self._places()
+        curve, places = self.curve, self._places()
         at = np.append(curve.cutoffs[places], curve.score_range[1])
-        names = []
+        ends = []
         for row, group in enumerate(curve.groups):
             if group == curve.reference:
                 continue
-            colour = COLOURS[row % len(COLOURS)]
-            names.append(shown_name(group))
-            ax.step(at, _extended(curve.ratios[row, places]), where="post", color=colour, label=names[-1])
+            colour, ratios = COLOURS[row % len(COLOURS)], _extended(curve.ratios[row, places])
+            known = ratios[np.isfinite(ratios)]
+            ends += [(float(known[-1]), shown_name(group).strip(), colour)] if known.size else []
+            ax.step(at, ratios, where="post", color=colour)
             if curve.confidence is not None:
                 low, high = (_extended(end[row, places]) for end in curve.ratio_bands)
                 ax.fill_between(at, low, high, step="post", color=colour, alpha=0.15, lw=0)
-        ax.axhline(self.min_ratio, color=QUIET, lw=1.0, ls="--", label=f"ratio {self.min_ratio:g}")
+        ax.axhline(self.min_ratio, color=QUIET, lw=1.0, ls="--")
         top = np.nanmax(curve.ratios, initial=1.0, where=np.isfinite(curve.ratios))
         ax.set_ylim(0.0, min(1.05 * top, _HIGHEST))
         ax.set_xlim(*curve.score_range)
@@ -454,16 +454,21 @@ class ImpactRatioDisplay(PredictionsDisplay):
         ax.set_xlabel(f"cutoff{among}")
         reference = "the best-off group" if curve.reference is None else shown_name(curve.reference)
         ax.set_ylabel(f"ratio to {reference}")
-        self._add_legend(ax, [*names, *safe, f"ratio {self.min_ratio:g}"])
+        self._shade_safe(ax)
+        name_lines(ax, [*ends, (self.min_ratio, f"{self.min_ratio:g}", QUIET)])
 
-    def _shade_safe(self, ax: Any) -> list[str]:
+    def _shade_safe(self, ax: Any) -> None:
+        """Shade the cutoffs that are safe, and say so above the widest."""
         safe = self.curve.safe_cutoffs(self.min_ratio)
         ranges = safe.by_estimate if safe.by_band is None else safe.by_band
-        sure = "" if safe.confidence is None else f" with {100.0 * safe.confidence:g}% confidence"
-        names = [f"safe{sure}"] if ranges else []
-        for place, each in enumerate(ranges):
-            ax.axvspan(each.low, each.high, color=_SAFE, alpha=0.12, lw=0, label=None if place else names[0])
-        return names
+        for each in ranges:
+            ax.axvspan(each.low, each.high, color=_SAFE, alpha=0.12, lw=0)
+        if ranges:
+            widest = max(ranges, key=lambda each: each.high - each.low)
+            sure = "" if safe.confidence is None else f" ({100.0 * safe.confidence:g}%)"
+            at = ((widest.low + widest.high) / 2.0, 0.03)
+            look = {"xycoords": ax.get_xaxis_transform(), "va": "bottom"}
+            write_beside(ax, at, f"safe{sure}", colour=_SAFE, move=(0.0, 0.0), **look)
 
     def _places(self) -> IntArray:
         """Few cutoffs, the extremes of every group's ratio among them."""
@@ -481,10 +486,10 @@ def _extended(values: Any) -> Any:
 # MCDP over time.
 
 
-class McdpOverTimeDisplay(PredictionsDisplay):
+class McdpOverTimeDisplay(Display):
     """MCDP of one period after the other with its interval, the bound that it should keep, and alarms.
 
-    Make one with `from_predictions`, `from_estimator` or `from_periods`.
+    Make one with `from_periods`.
 
     Parameters
     ----------
@@ -502,12 +507,10 @@ class McdpOverTimeDisplay(PredictionsDisplay):
     Examples
     --------
     >>> import localparity as lp
-    >>> census = lp.datasets.make_census(3000, random_state=0)
-    >>> month = [f"2024-{1 + row % 3:02d}" for row in range(3000)]
-    >>> sex = census.sensitive_features
-    >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
-    >>> lp.report.McdpOverTimeDisplay.from_predictions(rows, month, max_mcdp=0.2).times
-    ['2024-01', '2024-02', '2024-03']
+    >>> intervals = [lp.results.Interval(0.2, 0.3, 0.4, 0.95), lp.results.Interval(0.1, 0.2, 0.3, 0.95)]
+    >>> display = lp.report.McdpOverTimeDisplay(["2026-05", "2026-06"], intervals, max_mcdp=0.2)
+    >>> display.plot().ax_.get_ylabel()
+    'MCDP(0) and its 95% interval'
     """
 
     def __init__(
@@ -556,76 +559,28 @@ class McdpOverTimeDisplay(PredictionsDisplay):
         alarms = [one.alarm is not None for one in periods]
         return cls(times, intervals, epsilon=epsilon, max_mcdp=max_mcdp, alarms=alarms).plot(ax)
 
-    @classmethod
-    def from_predictions(
-        cls,
-        data: Predictions,
-        times: ArrayLike = None,
-        *,
-        epsilon: float = 0.0,
-        max_mcdp: float | None = None,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Draw scores, each row of which has its period.
-
-        Parameters
-        ----------
-        data : Predictions
-            The people, as `Predictions.from_arrays` makes them.
-        times : array-like
-            The period of each row; periods are drawn in sorted order.
-        epsilon : float
-            The half-width of the windows.
-        max_mcdp : float, optional
-            The most that MCDP may be.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw.
-        **options
-            Further arguments of `localparity.mcdp_interval`, such as ``criterion`` or ``confidence``.
-
-        Returns
-        -------
-        McdpOverTimeDisplay
-            The display, drawn.
-        """
-        if not isinstance(data, Predictions):
-            raise InputError(f"must be Predictions, got {type(data).__name__}", argument="data")
-        if times is None:
-            raise InputError("must be the period of each row, got None", argument="times")
-        check_rows("times", len(times), len(data))
-        periods, place = np.unique(np.asarray(times), return_inverse=True)
-        parts = [_rows_of(data, place == period) for period in range(periods.size)]
-        intervals = [mcdp_interval(part, epsilon=epsilon, **options) for part in parts]
-        return cls(periods.tolist(), intervals, epsilon=epsilon, max_mcdp=max_mcdp).plot(ax)
-
     def _draw(self, ax: Any) -> None:
-        known = [interval for interval in self.intervals if interval is not None]
         ends = [(each.low, each.estimate, each.high) if each else (np.nan,) * 3 for each in self.intervals]
         low, estimate, high = np.array(ends).T
-        confidence = f"{100 * known[0].confidence:g}% interval" if known else "interval"
-        ax.fill_between(self.times, low, high, color=FIRST, alpha=0.2, lw=0, label=confidence)
-        ax.plot(self.times, estimate, "o-", color=FIRST, ms=4, label=f"MCDP({self.epsilon:g})")
+        ax.fill_between(self.times, low, high, color=FIRST, alpha=0.2, lw=0)
+        ax.plot(self.times, estimate, "o-", color=FIRST, ms=4, lw=1.2)
         if self.max_mcdp is not None:
-            ax.axhline(self.max_mcdp, color=SECOND, ls="--", label=f"bound of {100 * self.max_mcdp:g}%")
+            ax.axhline(self.max_mcdp, color=INK, lw=1.0, ls="--")
+            at, look = (0.0, self.max_mcdp), {"xycoords": ax.get_yaxis_transform()}
+            write_beside(ax, at, f"bound {100 * self.max_mcdp:g}%", move=(4.0, 6.0), **look)
         if any(self.alarms):
             alarmed = np.where(self.alarms, estimate, np.nan)
-            ax.plot(self.times, alarmed, "X", color=SECOND, ms=9, label="alarm")
+            ax.plot(self.times, alarmed, "o", color=SECOND, ms=7)
+            last = len(self.alarms) - 1 - self.alarms[::-1].index(True)
+            if np.isfinite(estimate[last]):
+                at = (self.times[last], estimate[last])
+                write_beside(ax, at, "alarm", colour=SECOND, move=(0.0, 11.0), weight="bold")
         ax.set_ylim(0.0, None)
-        self._show_percent(ax.yaxis, f"MCDP({self.epsilon:g})")
-        ax.tick_params(axis="x", rotation=30 if len(self.times) > 4 else 0)
-        self._add_legend(ax, [confidence])
-
-
-def _rows_of(data: Predictions, rows: BoolArray) -> Predictions:
-    """Some rows of predictions, with the groups that occur among them."""
-    present, codes = np.unique(data.codes[rows], return_inverse=True)
-    return replace(
-        data,
-        scores=data.scores[rows],
-        codes=codes.astype(data.codes.dtype),
-        groups=tuple(data.groups[code] for code in present),
-        labels=None if data.labels is None else data.labels[rows],
-        weights=None if data.weights is None else data.weights[rows],
-        clusters=None if data.clusters is None else data.clusters[rows],
-    )
+        known = [interval for interval in self.intervals if interval is not None]
+        sure = f" and its {100 * known[0].confidence:g}% interval" if known else ""
+        show_percent(ax.yaxis, f"MCDP({self.epsilon:g}){sure}")
+        if isinstance(self.times[0], str):
+            width = 72.0 * ax.figure.get_figwidth() * ax.get_position().width
+            few = max(2, min(len(self.times), int(width / (7.0 * len(self.times[0])))))
+            places = np.unique(np.linspace(0, len(self.times) - 1, few).round().astype(int))
+            ax.set_xticks([self.times[place] for place in places])

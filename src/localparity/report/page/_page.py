@@ -253,11 +253,13 @@ def model_dots(document: Document) -> Dots:
     rows = []
     for name, audit in document.audits.items():
         finding, answer = audit.findings[0], document.answer(name)
-        precision = answer.average_precision
+        accuracy = {"AP": answer.average_precision, "AUC": answer.auc}
         rows.append(
             Dot(
-                name=name,
-                note="" if precision is None else f"AP {precision:.3f}",
+                name=document.short_names[name],
+                note=", ".join(
+                    f"{what} {value:.3f}" for what, value in accuracy.items() if value is not None
+                ),
                 value=finding.mcdp,
                 low=finding.interval.low,
                 high=finding.interval.high,
@@ -418,16 +420,17 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
     return render_frame(
         "page",
         {"models": [model.data() for model in models]},
-        title=document.title if several else models[0].answer.headline,
+        title=document.models_headline if several else models[0].answer.headline,
         about=_about(document),
         chips=[] if several else chips_of(models[0].answer),
         models=[
-            shown_model(model, number) | {"ratios": ratios_of(document, model.name)}
+            shown_model(model, number)
+            | {"name": document.short_names[model.name], "ratios": ratios_of(document, model.name)}
             for number, model in enumerate(models)
         ],
         ranked=model_dots(document) if several else None,
         paired=by_name["paired"].sentences if "paired" in by_name else (),
-        steps=[step for step in models[0].answer.next_steps if not step.command.startswith("--")],
+        steps=[step for step in models[0].answer.next_steps if step.command[:12] in ("", "localparity ")],
         scoring=[section for section in document.sections("scoring") if section.tables],
         tables=list(_tables(document)),
         assumptions=by_name["assumptions"].sentences,
@@ -442,7 +445,6 @@ def shown_model(model: PageModel, number: int) -> dict[str, Any]:
     """What the template shows of a model."""
     curves = model.curves()
     return {
-        "name": model.name,
         "number": number,
         "answer": model.answer,
         "above": "share scoring above each cutoff"
