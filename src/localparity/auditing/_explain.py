@@ -349,13 +349,16 @@ def _compared_rows(predictions: Predictions, comparison: Comparison) -> IntArray
 
 def _unfit(columns: Sequence[FeatureColumn], predictions: Predictions, rows: IntArray) -> dict[str, str]:
     """The columns that cannot explain a gap, each with the reason."""
-    others = {"score": predictions.scores, "label": predictions.labels, "group": predictions.codes}
+    others = {"label": predictions.labels, "group": predictions.codes}
+    scores = predictions.scores[rows]
     reasons = {}
     for column in columns:
         values, codes = np.unique(np.asarray(column.coded.codes)[rows], return_inverse=True)
         same = next((what for what, other in others.items() if _is_same(codes, other, rows)), None)
         if values.size == 1:
             reasons[column.name] = "is constant"
+        elif not column.is_text and np.array_equal(np.asarray(column.values)[rows], scores):
+            reasons[column.name] = "is the score"
         elif same is not None:
             reasons[column.name] = f"is the {same}"
         elif 2 * values.size > rows.size and (column.is_text or _counts_up(column, rows)):
@@ -559,7 +562,7 @@ class _Search:
         key = frozenset(names)
         if key not in self._gaps:
             self._gaps[key] = self._measure(names)
-        return self._gaps[key]
+        return replace(self._gaps[key], features=names)
 
     def _measure(self, names: tuple[str, ...]) -> ExplainedGap:
         people = self.people
