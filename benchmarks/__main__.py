@@ -46,7 +46,7 @@ def bench_steps() -> Iterator[Measurement]:
     from localparity.models.networks import TensorRows, TrainingSettings
     from localparity.models.networks._methods import make_method
     from localparity.models.networks._networks import multilayer
-    from localparity.models.networks._trainer import Steps, Training
+    from localparity.models.networks._trainer import Training
 
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(1024, 101, generator=generator)
@@ -58,7 +58,7 @@ def bench_steps() -> Iterator[Measurement]:
             settings = TrainingSettings(temperature=temperature)
             method = make_method(name, 0.2, 2, settings)
             training = Training(method, multilayer(101, (512, 256, 64), 0.5), rows, seed=0)
-            calls.append(partial(Steps(training, settings).take, 0))
+            calls.append(partial(training.take, 0))
         what = f"a step with the exact search / without a penalty, temperature {temperature:g}"
         yield at_most(what, ratio(*calls, 60, time.perf_counter), 1.5)
 

@@ -75,7 +75,7 @@ def rejects_somewhere(design: Design, **options: Any) -> Callable[[Rng], bool]:
 
 def finds(design: Design, **options: Any) -> Callable[[Rng], bool]:
     """Whether the verdict says that there is a disparity."""
-    return lambda rng: audit_of(design(rng), rng, **options).verdict.status == "found"
+    return lambda rng: audit_of(design(rng), rng, **options).answer.status == "disparity"
 
 
 def finds_alike(size: int, low: float, high: float) -> Callable[[Rng], bool]:

@@ -25,7 +25,7 @@ import localparity
 from localparity.cli.reproduce import sweep_progress
 from localparity.models.networks._batches import TensorRows
 from localparity.models.networks._networks import Dropout
-from localparity.models.networks._trainer import Steps, Training, predict_scores
+from localparity.models.networks._trainer import Training, predict_scores
 from localparity.paper import Run, Store, run_missing
 from localparity.paper._data import DATA_SETS, load_samples
 from localparity.paper._store import PartScores, Record
@@ -95,10 +95,8 @@ class PublishedStart(Training):
 
     def train(self) -> None:
         """Take all steps."""
-        settings = self.method.settings
-        steps = Steps(self, settings)
-        for step in range(settings.steps):
-            steps.take(step)
+        for step in range(self.settings.steps):
+            self.take(step)
 
     def _draw_seeds(self, count: int) -> list[int]:
         draws = (torch.empty((), dtype=torch.int64).random_(generator=self.generator) for _ in range(count))

@@ -17,7 +17,7 @@ from benchmarks._measure import add_busy, record_at, write_json
 from localparity.models.networks import METHODS, TensorRows, TrainingSettings
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import multilayer
-from localparity.models.networks._trainer import Steps, Training
+from localparity.models.networks._trainer import Training
 
 RESULT = Path(__file__).parent.parent / "results" / "gpu_step.json"
 ROUNDS = 200
@@ -68,13 +68,13 @@ def stepper(method: str, rows: TensorRows, *, recorded: bool) -> Callable[[], ob
     return lambda: steps.take(0)
 
 
-def make_steps(method: str, rows: TensorRows, settings: TrainingSettings, *, recorded: bool) -> Steps:
+def make_steps(method: str, rows: TensorRows, settings: TrainingSettings, *, recorded: bool) -> Training:
     torch.manual_seed(0)
     network = multilayer(101, (512, 256, 64), 0.5).to(rows.features.device)
     made = make_method(method, 0.2, 2, settings)
-    steps = Steps(Training(made, made.wrap(network), rows, seed=0), settings)
-    steps.recorded = recorded
-    return steps
+    training = Training(made, network, rows, seed=0)
+    training.recorded = recorded
+    return training
 
 
 def same_training(method: str, rows: TensorRows, settings: TrainingSettings) -> None:
@@ -84,7 +84,7 @@ def same_training(method: str, rows: TensorRows, settings: TrainingSettings) -> 
         steps = make_steps(method, rows, settings, recorded=recorded)
         for step in range(settings.steps):
             steps.take(step)
-        weights = steps.training.parameters()
+        weights = steps.parameters()
         ends.append(torch.cat([weight.detach().flatten() for weight in weights]))
     torch.testing.assert_close(*ends, rtol=1e-3, atol=1e-4)
     print(method, "is the same, to", float((ends[0] - ends[1]).abs().max()))

@@ -138,7 +138,7 @@ def audited(plan: Plan, draw: Draw, draws: int = AUDIT_DRAWS) -> float:
             n_resamples=AUDIT_RESAMPLES,
             random_state=rng,
         )
-        found += audit.verdict.status == "found"
+        found += audit.answer.status == "disparity"
     return found / draws
 
 

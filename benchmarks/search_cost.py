@@ -91,7 +91,7 @@ class Fits:
         )
         rows = rows._replace(features=model._learn_features(table, rows.weights))
         rows, held_out = rows.hold_out(model.validation_fraction, self.seed)
-        self.backend = model._make_backend(rows, held_out, self.seed)
+        self.backend = model._backend_type(model, rows, held_out, self.seed)
         self.parts = [
             (held_out.features, held_out.labels, held_out.groups),
             (

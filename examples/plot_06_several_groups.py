@@ -39,9 +39,9 @@ ax.set_title("MCDP(0.05) of each pair, in points")
 plt.show()
 
 # %%
-# The worst of the 28 pairs, what is expected under parity of the worst of 28, and the verdict:
+# The worst of the 28 pairs, what is expected under parity of the worst of 28, and the answer:
 
 (finding,) = audit.findings
 print(finding.window.sentence)
 print(f"expected under parity: {100 * finding.test.null_mean:.1f} points")
-print(audit.verdict.headline, audit.verdict.how_sure, *audit.verdict.notes, sep="\n")
+print(*audit.answer.sentences, sep="\n")

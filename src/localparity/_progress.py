@@ -109,8 +109,8 @@ def drawn_bar(title: str, total: int, *, lines: bool = False) -> Iterator[Advanc
 
     console = Console(stderr=True)
     in_lines = lines and not console.is_terminal
-    columns = ["{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
-    columns += ["left", TimeRemainingColumn(), "{task.fields[text]}"]
+    done, left = (MofNCompleteColumn(), TimeElapsedColumn()), ("left", TimeRemainingColumn())
+    columns = ("{task.description}", BarColumn(), *done, *left, "{task.fields[text]}")
     with Bar(*columns, console=console, disable=in_lines) as bar:
         task = bar.add_task(title, total=total, text="")
 

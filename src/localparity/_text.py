@@ -304,19 +304,6 @@ def p_value_text(p_value: float | None, least: float) -> str:
     return f"<= {number_text(math.ceil(p_value / step - _ROUNDING) * step, 2)}"
 
 
-def share_of_audits(p_value: float, n_resamples: int) -> str:
-    """How often chance alone shows as much.
-
-    Examples
-    --------
-    >>> share_of_audits(1 / 1001, 1000), share_of_audits(0.25, 1000)
-    ('fewer than 1 in 1,000 audits', '25.00% of audits')
-    """
-    if p_value > 1.0 / (1 + n_resamples) * (1.0 + _ROUNDING):
-        return f"{percent(p_value) if p_value >= 1e-3 else f'{number_text(100.0 * p_value, 2)}%'} of audits"
-    return f"fewer than 1 in {n_resamples:,} audits"
-
-
 def group_text(group: Hashable) -> str:
     """A group as people read it, the parts of an intersection joined, safe to show on a terminal.
 

@@ -11,7 +11,6 @@ from localparity.auditing import PairGap as PairGap
 from localparity.auditing import PairSummary as PairSummary
 from localparity.auditing import Provenance as Provenance
 from localparity.auditing import SourceFile as SourceFile
-from localparity.auditing import Verdict as Verdict
 from localparity.metrics import Breakdown as Breakdown
 from localparity.metrics import CategoryRate as CategoryRate
 from localparity.metrics import CategoryTable as CategoryTable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import localparity as lp
 from localparity._text import closed_run, outward_points, points, round_number_in
 from localparity.auditing._answer import answer_of
 from localparity.results import Answer
+from typed_commands import run
 
 
 def people(shift: float, rows: int = 2000, *, seed: int = 0) -> tuple[Any, Any]:
@@ -239,3 +241,30 @@ def test_intervals_are_rounded_outward_and_runs_inward() -> None:
         assert low <= first <= last < high
         assert low <= round_number_in(low, high) < high
     assert round_number_in(0.1 + 0.2, math.nextafter(0.1 + 0.2, 1.0)) == 0.1 + 0.2
+
+
+@pytest.mark.parametrize(
+    ("score_range", "criterion"), [((-1, 10), "demographic_parity"), ((0, 1), "equal_opportunity")]
+)
+def test_the_command_that_watches_runs_as_it_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score_range: tuple[float, float], criterion: Any
+) -> None:
+    pytest.importorskip("datasketches")
+    rng = np.random.default_rng(0)
+    low, high = score_range
+    lines = [f"{low + (high - low) * rng.random():.3f},{'ab'[i % 2]},{i // 2 % 2}\n" for i in range(400)]
+    (tmp_path / "my scores; rm.csv").write_text("p,a b,y\n" + "".join(lines))
+    monkeypatch.chdir(tmp_path)
+    asked = {"score_range": score_range, "criterion": criterion, "n_resamples": 0}
+    audit = lp.Audit.read("my scores; rm.csv", score="p", group="a b", label="y", **asked)
+    words = shlex.split(answer_of(audit, 1.0).next_steps[-1].command)
+    assert words[:2] == ["localparity", "monitor"]
+    done = run(*words[1:])
+    assert done.returncode == 0
+    assert done.stderr.startswith("no alarm: ")
+
+
+def test_a_wrong_way_to_decide_is_named() -> None:
+    wrong: dict[str, Any] = {"decide_by": "mean"}
+    with pytest.raises(ValueError, match=r"decide_by must be .* got 'mean'"):
+        audit_of(0.1).to_json(max_mcdp=0.1, **wrong)

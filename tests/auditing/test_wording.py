@@ -1,4 +1,4 @@
-"""The verdict says no more than the numbers do."""
+"""The sentences of an audit say no more than the numbers do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity._text import pair_text, percent
+from localparity._text import pair_text
 from localparity.auditing._wording import assumptions_of
 
 
@@ -20,44 +20,22 @@ def audit_of(shift: float, **options: Any) -> lp.Audit:
     return lp.audit(None, scores, sensitive_features=groups, **options)
 
 
-def test_a_disparity() -> None:
-    audit = audit_of(0.2)
-    found, first, (pair,) = audit.verdict, audit.findings[0], audit.pairs
-    assert found.status == "found"
-    between = "between a (400 people) and b (400 people)"
-    assert found.headline == f"There is a disparity: MCDP(0.02) is {percent(first.mcdp)}, {between}."
-    assert found.where == first.window.sentence
-    assert f"from {percent(first.interval.low)} to {percent(first.interval.high)}" in found.how_sure
-    assert pair.p_values is not None
-    assert pair.p_values[0] == 1 / 101
-    assert "adjusted p-value against parity is <= 0.01." in found.how_sure
-    assert pair.detectable is not None
-    assert f"a measured MCDP(0.02) is significant above {percent(pair.detectable)}" in found.how_sure
-    assert found.notes == ()
-
-
 def test_which_group_is_better_off_depends_on_what_a_score_means() -> None:
-    assert "better outcome" in audit_of(0.2, higher_is="better").verdict.where
+    assert audit_of(0.2, higher_is="better").answer.headline.endswith(", which is the better outcome")
     worse = audit_of(0.2, higher_is="worse")
-    assert "worse outcome" in worse.verdict.where
-    assert worse.to_dict()["findings"][0]["window"]["sentence"] == worse.verdict.where
+    assert worse.answer.headline.endswith(", which is the worse outcome")
+    assert "worse outcome" in worse.to_dict()["findings"][0]["window"]["sentence"]
 
 
 def test_a_name_from_right_to_left_keeps_to_itself() -> None:
     assert pair_text(("שלום", "Male")) == "\u2068שלום\u2069 and Male"
 
 
-def test_chance() -> None:
-    found = audit_of(0.0).verdict
-    assert found.status == "not found"
-    assert found.headline.startswith("No disparity can be distinguished from chance at these sizes")
-
-
-@pytest.mark.parametrize(("shift", "status"), [(0.3, "found"), (0.0, "undecided")])
+@pytest.mark.parametrize(("shift", "status"), [(0.3, "disparity"), (0.0, "undecided")])
 def test_without_a_test_the_interval_decides(shift: float, status: str) -> None:
-    found = audit_of(shift, n_resamples=0).verdict
-    assert found.status == status
-    assert "no test against parity was made" in found.how_sure
+    answer = audit_of(shift, n_resamples=0).answer
+    assert answer.status == status
+    assert answer.sure.endswith("Not tested.")
 
 
 @pytest.mark.parametrize(
@@ -67,11 +45,11 @@ def test_nothing_is_called_chance_by_fewer_resamples_than_the_level_needs(option
     """Two groups that do not overlap were called chance where no p-value could have been small enough."""
     apart = audit_of(0.5, **options)
     assert not apart.has_test
-    assert apart.verdict.status == "found"
-    alike = audit_of(0.0, **options).verdict
+    assert apart.answer.status == "disparity"
+    alike = audit_of(0.0, **options).answer
     assert alike.status == "undecided"
-    assert "was not tested" in alike.headline
-    assert "resamples it cannot be small enough" in alike.how_sure
+    assert alike.headline == "Cannot be told: nothing was tested"
+    assert "resamples are too few for a test" in alike.sure
 
 
 @pytest.mark.parametrize("method", ["finite_sample", "bootstrap"])
@@ -83,22 +61,17 @@ def test_nothing_is_called_chance_while_an_interval_excludes_0(method: str) -> N
         assert pair.p_values is not None
         for p_value, interval in zip(pair.p_values, pair.intervals, strict=True):
             assert interval.low == 0.0 or p_value <= 0.1
-            assert audit.verdict.status == "found" or p_value > 0.1
-        statuses.add(audit.verdict.status)
-    assert statuses == {"found", "not found"}
+            assert audit.answer.status == "disparity" or p_value > 0.1
+        statuses.add(audit.answer.status)
+    assert statuses == {"disparity", "none found"}
 
 
 def test_too_few_people() -> None:
-    found = lp.audit(None, [0.1, 0.2, 0.8, 0.9], sensitive_features=list("aabb"), random_state=0)
-    assert found.verdict.status == "undecided"
-    assert "too few people" in found.verdict.headline
-    assert (
-        "not tested"
-        in lp.audit(None, [0.1, 0.9], sensitive_features=list("ab"), n_resamples=0).verdict.headline
-    )
-    assert "not even a measured gap of 100%" in found.verdict.how_sure
-    assert all(group.too_small for group in found.groups)
-    assert found.pairs[0].detectable is None
+    audit = lp.audit(None, [0.1, 0.2, 0.8, 0.9], sensitive_features=list("aabb"), random_state=0)
+    assert audit.answer.headline == "Cannot be told: there are too few people"
+    assert audit.answer.sure.endswith("No measured gap would have been told from chance.")
+    assert all(group.too_small for group in audit.groups)
+    assert audit.pairs[0].detectable is None
 
 
 def test_a_disparity_of_wider_windows_only_is_placed_there() -> None:
@@ -112,8 +85,9 @@ def test_a_disparity_of_wider_windows_only_is_placed_there() -> None:
         (pair,) = audit.pairs
         assert pair.p_values is not None
         if pair.p_values[1] <= 0.05 < pair.p_values[0]:
-            assert "MCDP(0.2)" in audit.verdict.headline
-            assert audit.verdict.where == audit.findings[1].window.sentence
+            assert audit.answer.epsilon == 0.2
+            assert "to score above every cutoff from" in audit.answer.headline
+            assert audit.answer.gap == audit.findings[1].mcdp
             return
     pytest.fail("no case was drawn")
 
@@ -142,9 +116,8 @@ def test_labels_are_named() -> None:
     labels, groups = rng.integers(0, 2, 800), np.repeat(["a", "b"], 400)
     scores = rng.random(800) ** np.where((groups == "a") & (labels == 1), 3.0, 1.0)
     found = lp.audit(labels, scores, sensitive_features=groups, criterion="equalized_odds", random_state=0)
-    assert "MCDP(0), the largest of all pairs, is " in found.verdict.headline
-    assert found.verdict.headline.endswith(" people) among people with label 1.")
-    assert any("for 1 of 2 pairs, of which this is the largest" in note for note in found.verdict.notes)
+    assert found.answer.headline.endswith(", among people with label = 1")
+    assert found.answer.states["clear"] == 1
     weighted = lp.audit(
         labels,
         scores,
@@ -168,7 +141,7 @@ def test_a_pair_that_is_alike_is_not_found_because_others_differ() -> None:
         )
         (alike,) = [pair for pair in audit.pairs if set(pair.groups) == {"a", "b"}]
         found += alike.significant_at(0, by_test=True)
-        assert audit.verdict.status == "found"
+        assert audit.answer.status == "disparity"
     assert found <= 60 * 0.05 + 3.5 * np.sqrt(60 * 0.05 * 0.95)
 
 
@@ -184,7 +157,7 @@ def test_a_disparity_from_everyone_at_a_wider_window_is_placed() -> None:
         n_resamples=99,
         random_state=0,
     )
-    assert "people overall" in audit.verdict.where
+    assert "eople overall" in audit.answer.headline
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -209,13 +182,13 @@ def test_a_sketch_is_not_called_a_disparity_for_its_own_error() -> None:
     counts = sketch.counts()
     assert lp.mcdp(counts) > 0.01
     found = lp.audit(counts, epsilons=[0.0], n_resamples=99, random_state=0)
-    assert found.verdict.status == "not found"
+    assert found.answer.status == "none found"
 
 
 def test_a_p_value_of_one_tenth_is_small_enough_at_nine_tenths() -> None:
     found = audit_of(0.2, confidence=0.9, n_resamples=9, epsilons=[0.0])
     assert found.pairs[0].p_values == (0.1,)
-    assert found.verdict.status == "found"
+    assert found.answer.status == "disparity"
 
 
 def test_what_can_be_told_from_chance_is_what_the_test_tells() -> None:
@@ -233,9 +206,9 @@ def test_a_small_group_that_differs_is_not_called_too_small() -> None:
     rng = np.random.default_rng(0)
     scores = np.concatenate([rng.random(4000) * 0.9, rng.uniform(0.95, 1.0, 8)])
     groups = np.repeat(["a", "b", "t"], [2000, 2000, 8])
-    found = lp.audit(None, scores, sensitive_features=groups, random_state=0, epsilons=[0.0]).verdict
-    assert found.status == "found"
-    assert not any("Too small to judge" in note for note in found.notes)
+    found = lp.audit(None, scores, sensitive_features=groups, random_state=0, epsilons=[0.0]).answer
+    assert found.status == "disparity"
+    assert not any(row.too_small for row in found.pairs if "t" in (row.higher, row.lower))
 
 
 def test_it_is_said_where_the_test_rejects_parity_and_the_interval_reaches_0() -> None:
@@ -248,7 +221,8 @@ def test_it_is_said_where_the_test_rejects_parity_and_the_interval_reaches_0() -
     assert pair.p_values is not None
     assert pair.p_values[0] <= 0.05 < pair.intervals[0].high
     assert pair.intervals[0].low == 0.0
-    assert "reaches down to 0" in audit.verdict.how_sure
+    assert audit.answer.sure.startswith("They differ, but by how much is not known: 0 to ")
+    assert audit.answer.states["differs, size unknown"] == 1
     assert audit.assumptions[2] == "Intervals and p-values hold for this pair and epsilon."
 
 

@@ -157,6 +157,4 @@ def test_a_file_without_features_has_no_command_that_fits() -> None:
     done = run(*words, "--resamples", 99, "--report", page, "--format", "markdown")
     assert done.returncode == 1
     assert "localparity repair " not in done.stdout
-    text = page.read_text()
-    assert "localparity repair my" not in text
-    assert "with localparity repair, where its features and classes are." in text
+    assert "localparity repair my" not in page.read_text()

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localparity import _validation as validation
-from localparity.counts._weights import LIMBS, UNIT_BITS, carry, to_floats, to_units, to_whole, units_of_rows
+from localparity.counts._weights import LIMBS, UNIT_BITS, carry, to_floats, to_whole, units_of_rows
+from scale_rows import to_units
 
 weights = st.lists(st.floats(validation.LEAST_WEIGHT, validation.MOST_WEIGHT), min_size=1, max_size=30)
 

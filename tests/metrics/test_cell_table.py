@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from localparity.counts._rows import KeyedRows
+from localparity.engines.protocol import table_of_scores
 from localparity.metrics import _exact
 from localparity.metrics._exact import ArrayRows, CellTable, Grid, find_in
 from scale_rows import assert_same_counts
@@ -95,7 +96,7 @@ def test_parts_and_given_cells_count_the_same(monkeypatch: pytest.MonkeyPatch, w
 def test_scores_are_cells_of_their_own() -> None:
     given = rows(SCORES["even"].round(1), weighted=True)
     counts = lp.ScoreCounts(given.atoms())
-    found = CellTable.of_scores(KEYS, counts)
+    found = table_of_scores(KEYS, counts)
     assert found.lowest.tolist() == np.unique(given.scores).tolist()
     assert found.known.all()
     assert_same_counts(found.to_counts((0.0, 1.0), counts.resolution), counts)

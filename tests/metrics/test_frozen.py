@@ -11,7 +11,7 @@ import pytest
 
 import localparity as lp
 from localparity.counts._atoms import Cells
-from localparity.metrics._gap_curve import CellGaps, find_envelope
+from localparity.metrics._gap_curve import CellGaps
 from scale_rows import count_rows
 
 
@@ -33,7 +33,6 @@ CARRIERS = {
     "Atoms": lambda: count_rows(np.array([0.5])),
     "CellGaps": cell_gaps,
     "Cells": cells,
-    "Envelope": lambda: find_envelope(np.array([0.5]), np.array([0.0]), cell_gaps()),
     "GapCurve": curve,
     "ScoreCounts": lambda: lp.ScoreCounts({("a", None): count_rows(np.array([0.5]))}),
 }

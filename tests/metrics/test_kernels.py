@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from localparity.counts import _kernels as counts_kernels
 from localparity.metrics import _kernels
+from localparity.metrics._gap_curve import CellGaps, envelope_of, longest_run
 
 SIXTEENTHS = st.integers(0, 16).map(lambda number: number / 16)
 
@@ -77,8 +78,8 @@ def test_the_longest_run_of_a_value_is_the_first_of_that_length(data: st.DataObj
     longest = [
         max((run for run in runs if run.value == value), key=lambda run: run.half_width) for value in values
     ]
-    starts, ends = _kernels.longest_runs(np.array(knots), np.array(gap), np.array(values))
-    assert list(zip(starts, ends, strict=True)) == [(run.start, run.end) for run in longest]
+    found = [longest_run(np.array(knots), np.array(gap), value) for value in values]
+    assert found == [(run.start, run.end) for run in longest]
 
 
 def gaps_at(knots: list[float]) -> st.SearchStrategy[list[float]]:
@@ -109,8 +110,6 @@ def test_a_run_longer_than_the_range_is_read_within_bounds(end: float) -> None:
 def test_a_gap_that_rises_up_to_the_end_is_read_within_bounds() -> None:
     knots, gap = np.array([0.1, 0.2, 0.3]), np.array([0.25, 0.5, 0.75])
     assert [column.size for column in _kernels.profile_runs(knots, gap)] == [0, 0, 0]
-    starts, ends = _kernels.longest_runs(knots, gap, np.array([0.25]))
-    assert (starts.tolist(), ends.tolist()) == ([0], [0])
 
 
 @given(
@@ -135,14 +134,15 @@ def test_an_envelope_is_known_outside_of_cells_and_bounded_inside(data: st.DataO
     ]
     gap, least, most = (data.draw(lists_of(SIXTEENTHS, len(knots))) for _ in range(3))
     # The gap at a knot is known, also where a cell begins; nothing lies in the cell before the next float.
-    known = [(knot, value, value, -1) for knot, value in zip(knots, gap, strict=True)]
+    known = [(knot, value, value) for knot, value in zip(knots, gap, strict=True)]
     inside = [
-        (np.nextafter(low, 1.0) if low in knots else low, least[i], most[i], i)
+        (np.nextafter(low, 1.0) if low in knots else low, least[i], most[i])
         for i, (low, knot) in enumerate(zip(lows, knots, strict=True))
         if low < knot
     ]
     expected = sorted(known + inside)
-    found = _kernels.envelope_of(*map(np.array, (knots, gap, lows, least, most)))
+    cells = CellGaps(*map(np.array, (lows, least, most)))
+    found = envelope_of(np.array(knots), np.array(gap), cells)
     assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
 
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import localparity as lp
-from localparity.auditing._wording import bound_result
+from localparity.auditing._answer import bound_result
 from localparity.cli._app import app
 from localparity.integrations.pytest import assert_mcdp
 from localparity.metrics._within import within_bound

@@ -13,7 +13,7 @@ import pytest
 import localparity as lp
 from known_truth import Fall, KnownTruthClassifier, draw_people
 from localparity.models import BoundNotMetWarning, LocalParityClassifier, LocalParityLGBMClassifier
-from localparity.models._bound import Attempt, Bound, accept_in_order, fits_to_test, search_strength
+from localparity.models._bound import Attempt, Bound, accept_in_order, fits_to_test, round_up, search_strength
 from localparity.models._rows import check_training_rows
 from localparity.results import Interval, Measured
 
@@ -230,3 +230,22 @@ def test_the_promise_says_for_whom_and_that_weights_are_approximate() -> None:
     assert "not computed on rows that the model was trained on" in fitted
     assert "of about 0.9," in bound.promise(1200, tested=True, weighted=True)
     assert "nothing is promised for others" in Bound(0.2).promise(1200, tested=False)
+
+
+@pytest.mark.parametrize("kind", ["LocalParityLGBMClassifier", "GroupBlindClassifier", "RepairedClassifier"])
+def test_a_window_so_wide_that_everything_is_within_the_bound_is_refused(kind: str) -> None:
+    census = lp.datasets.make_census(200, random_state=0)
+    groups = census.sensitive_features
+    trees = LocalParityLGBMClassifier(0.0)
+    options = {"estimator": trees} if kind == "RepairedClassifier" else {}
+    model = getattr(lp.models, kind)(max_mcdp=0.1, epsilon=1.0, **options)
+    with pytest.raises(ValueError, match=r"epsilon must be < 1 with max_mcdp, got 1"):
+        model.fit(census.data, census.target, sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"epsilon must be < 1 with max_mcdp, got 2\.5"):
+        lp.models.ScoreRepair(epsilon=2.5).fit(census.score, sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"epsilon must be < 1 with max_mcdp, got 1"):
+        lp.models.compare(census.data, census.target, sensitive_features=groups, epsilon=1)
+
+
+def test_a_number_that_is_shortened_never_falls() -> None:
+    assert [round_up(value) for value in (0.12, 0.12 + 1e-16, 0.12345)] == [0.12, 0.1201, 0.1235]

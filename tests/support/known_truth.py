@@ -49,8 +49,8 @@ class _KnownModel(Model):
 class _KnownBackend(Backend[_KnownModel]):
     pace = Pace(1, 1.0)
 
-    def __init__(self, fall: Fall) -> None:
-        self.fall = fall
+    def __init__(self, classifier: KnownTruthClassifier, *rows_and_seed: Any) -> None:
+        self.fall = classifier.fall
 
     def train(self, strength: float, pace: Pace, progress: Any = None) -> _KnownModel:
         return _KnownModel(self.fall(strength), crc32(f"{strength:g}".encode()) % _COLUMNS)
@@ -60,6 +60,7 @@ class KnownTruthClassifier(BoundedClassifier):
     """Finds the strength of models that are not trained, on people whom `draw_people` draws."""
 
     _model_type = _KnownModel
+    _backend_type = _KnownBackend
 
     def __init__(
         self,
@@ -77,9 +78,6 @@ class KnownTruthClassifier(BoundedClassifier):
 
     def _default_strength(self) -> float:
         return 0.0
-
-    def _make_backend(self, rows: Any, validation: Any, seed: int) -> _KnownBackend:
-        return _KnownBackend(self.fall)
 
     @property
     def true_mcdp_(self) -> float:

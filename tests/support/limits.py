@@ -69,7 +69,7 @@ LIMITS: dict[str, Sequence[Any]] = {
     "metrics._exact._SAMPLED_FIRST": [2, 5, 256],
     "metrics._gap_curve._MOST_KEPT": [0, 64],
     "metrics._gap_curve._MOST_KNOTS": [0, 10, 2**23],
-    "metrics._profile.A_FEW": [0, 8],
+    "metrics._gap_curve._A_FEW": [0, 8],
 }
 """The values from which each is drawn."""
 

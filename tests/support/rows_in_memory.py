@@ -1,4 +1,4 @@
-"""The plainest source of counts: arrays, looked at row by row, as the page "Add an engine" has it."""
+"""The plainest source of counts: arrays, looked at row by row."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from localparity.counts._atoms import Atoms
-from localparity.counts._weights import units_of_weights
+from localparity.counts._weights import LIMB_BITS, limbs_of
 
 CRITERIA = ("demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds")
 EPSILONS = (0.0, 0.01, 0.1, 0.6, 1.2)
@@ -22,6 +22,19 @@ FAR_RANGES = [(-1e308, 1e308), (0.0, 1e-310), (0.0, 1e12), (0.0, 100.0)]
 """Ranges too long for a float, too short for all of its digits, and those of which scores take a corner."""
 
 FINE_EPSILONS = (0.0, 1e-20, 1e-9, 0.01)
+
+
+def to_units(numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Numbers that are not negative in whole units, by the formula that engines share."""
+    limbs = limbs_of(
+        lambda scale: numbers * scale, np.floor, lambda whole, above: whole - above * 2.0**LIMB_BITS
+    )
+    return np.array(list(limbs)).astype(np.int64)
+
+
+def units_of_weights(weights: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The weights, and the squared weights, of rows: two tables of limbs in one array."""
+    return np.stack([to_units(weights), to_units(weights * weights)])
 
 
 def count_rows(scores: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Atoms:

@@ -27,7 +27,7 @@ def same_distribution(found: Any, expected: Any) -> bool:
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.5, 0.97])
 @pytest.mark.parametrize("size", [0, 1, 7, 244, 512])
 def test_the_table_is_that_of_the_binomial_distribution(share: float, size: int) -> None:
-    table = BinomialTable.of_sizes(share, np.array([3, size]))
+    table = BinomialTable(share, np.array([3, size]))
     found = table.draw(np.full(20_000, size), np.random.default_rng(0))
     assert found.max() <= size
     assert same_distribution(found, binom(size, share))
@@ -42,7 +42,7 @@ def test_a_deal_is_hypergeometric_and_keeps_the_sizes(people: list[int], shares:
     total = sum(people)
     sizes = np.maximum((np.array(shares) * total).astype(int), 1)
     sizes[-1] += total - sizes.sum()
-    dealer = Dealer.of(sizes, np.array(people))
+    dealer = Dealer(sizes, np.array(people))
     rng = np.random.default_rng(1)
     dealt = np.array([dealer.deal(rng) for _ in range(4000)])
     assert (dealt >= 0).all()
@@ -55,7 +55,7 @@ def test_a_deal_is_hypergeometric_and_keeps_the_sizes(people: list[int], shares:
 
 def test_more_people_are_dealt_out_than_numpy_deals() -> None:
     people = np.array([10**9, 3 * 10**9])
-    dealt = Dealer.of(np.array([2 * 10**9, 2 * 10**9]), people).deal(np.random.default_rng(0))
+    dealt = Dealer(np.array([2 * 10**9, 2 * 10**9]), people).deal(np.random.default_rng(0))
     np.testing.assert_array_equal(dealt.sum(axis=0), people)
     np.testing.assert_array_equal(dealt.sum(axis=1), [2 * 10**9] * 2)
     np.testing.assert_allclose(dealt[0] / people, 0.5, atol=1e-4)

@@ -162,40 +162,6 @@ def test_the_worst_ratio_is_not_that_of_a_single_person() -> None:
     assert lp.impact_ratio_curve(rows).safe_cutoffs().worst.ratio == 0.0
 
 
-def test_the_standardised_difference_is_that_of_the_textbook() -> None:
-    rng = np.random.default_rng(0)
-    a, b = rng.random(30), rng.random(50) ** 2
-    pooled = math.sqrt((29 * a.var(ddof=1) + 49 * b.var(ddof=1)) / 78)
-    groups = ["a"] * 30 + ["b"] * 50
-    scores = np.concatenate([a, b])
-    found = lp.impact_ratio_curve(
-        lp.Predictions.from_arrays(None, scores, sensitive_features=groups), confidence=None
-    )
-    assert found.standardised_differences == {"a": 0.0, "b": pytest.approx((b.mean() - a.mean()) / pooled)}
-    worse = lp.impact_ratio_curve(
-        lp.Predictions.from_arrays(None, scores, sensitive_features=groups),
-        higher_is="worse",
-        reference="a",
-        confidence=None,
-    )
-    assert worse.standardised_differences == {"a": 0.0, "b": pytest.approx((a.mean() - b.mean()) / pooled)}
-    weighted = lp.impact_ratio_curve(
-        lp.Predictions.from_arrays(None, scores, sensitive_features=groups, sample_weight=np.full(80, 2.0)),
-        confidence=None,
-    )
-    assert weighted.standardised_differences == pytest.approx(found.standardised_differences)
-
-
-def test_a_standardised_difference_without_spread() -> None:
-    same = lp.impact_ratio_curve(
-        lp.Predictions.from_arrays(None, [0.5, 0.5, 0.7, 0.7], sensitive_features=["a", "a", "b", "b"])
-    )
-    assert same.standardised_differences == {"a": -math.inf, "b": 0.0}
-    alone = lp.impact_ratio_curve(lp.Predictions.from_arrays(None, [0.5, 0.7], sensitive_features=["a", "b"]))
-    assert alone.standardised_differences is not None
-    assert math.isnan(alone.standardised_differences["a"])
-
-
 def test_labels_give_the_accuracy_at_each_cutoff() -> None:
     labels = [0, 0, 1, 1, 0, 1]
     curve = lp.impact_ratio_curve(lp.Predictions.from_arrays(labels, SCORES, sensitive_features=SEX))
@@ -218,7 +184,6 @@ def test_cells_bound_what_is_selected_inside_them() -> None:
     counts = count_for(predictions, lp.Comparison(), np.array([0.0, 0.05]))
     assert counts.rank_error > 0.0
     curve = lp.impact_ratio_curve(counts)
-    assert curve.standardised_differences is None
     at = np.searchsorted(curve.cutoffs, exact_curve.cutoffs, side="right") - 1
     selection, known = curve.selection, exact_curve.selection.selected
     assert (selection.least[:, at] <= known).all()
@@ -355,4 +320,3 @@ def test_what_is_written_of_weights_and_clusters() -> None:
     assert 5 <= len(weighted["cutoffs"]) < 45
     counts = lp.counts.disclosed(lp.ScoreCounts.from_predictions(rows))
     plain = lp.impact_ratio_curve(counts, confidence=None).to_dict()
-    assert "standardised_difference" not in plain["groups"][0]

@@ -15,7 +15,8 @@ from scipy.stats import ks_2samp
 
 import localparity as lp
 import oracles
-from localparity._text import p_value_text, share_of_audits
+from localparity._text import p_value_text
+from localparity.auditing._wording import chance
 from localparity.metrics._gap_curve import gap_curves
 from localparity.uncertainty import _permutation as _pool
 from localparity.uncertainty._deviations import deviation_resamples
@@ -245,12 +246,12 @@ def test_what_parity_measures_does_not_depend_on_cells(monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("count", "n_resamples", "text", "audits"),
     [
-        (1, 1000, "<= 0.001", "fewer than 1 in 1,000 audits"),
-        (1, 100, "<= 0.01", "fewer than 1 in 100 audits"),
-        (1, 300, "<= 0.0034", "fewer than 1 in 300 audits"),
-        (2, 1000, "0.0020", "0.20% of audits"),
-        (2, 100_000, "0.00002", "0.002% of audits"),
-        (1001, 1000, "1.0000", "100.00% of audits"),
+        (1, 1000, "<= 0.001", "fewer than 1 in 1,000"),
+        (1, 100, "<= 0.01", "fewer than 1 in 100"),
+        (1, 300, "<= 0.0034", "fewer than 1 in 300"),
+        (2, 1000, "0.0020", "20 in 10,000"),
+        (2, 100_000, "0.00002", "20 in 1,000,000"),
+        (1001, 1000, "1.0000", "100 in 100"),
     ],
 )
 def test_the_least_p_value_is_written_as_a_bound(
@@ -259,7 +260,7 @@ def test_the_least_p_value_is_written_as_a_bound(
     """0.0010 and "0.10% of audits" said what 1,000 resamples cannot: 100 said 0.99% of the same file."""
     p_value = count / (1 + n_resamples)
     assert p_value_text(p_value, least_p_value(n_resamples)) == text
-    assert share_of_audits(p_value, n_resamples) == audits
+    assert chance(p_value, n_resamples) == audits
 
 
 def test_no_p_value_is_a_dash() -> None:

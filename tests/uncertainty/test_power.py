@@ -58,7 +58,7 @@ def test_what_is_needed_is_what_an_audit_calls_significant(epsilons: Any) -> Non
     )
     options: dict[str, Any] = {"epsilons": epsilons, "n_resamples": 400, "random_state": 0}
     audit = lp.audit(None, scores, sensitive_features=np.repeat([0, 1, 2], sizes), **options)
-    assert audit.verdict.status == "found"
+    assert audit.answer.status == "disparity"
     needed = needed_to_reject(sizes, 0.0, epsilons, 0.95, Draws(400, 0)).gaps(sizes)
     detectable = {tuple(sorted(pair.groups)): pair.detectable for pair in audit.pairs}
     assert needed == pytest.approx([detectable[pair] for pair in ((0, 1), (0, 2), (1, 2))], rel=0.1)

@@ -1,3 +1,4 @@
+from localparity._validation._arguments import as_bounded_epsilon as as_bounded_epsilon
 from localparity._validation._arguments import as_choice as as_choice
 from localparity._validation._arguments import as_count as as_count
 from localparity._validation._arguments import as_epsilon as as_epsilon

@@ -122,6 +122,16 @@ def as_epsilon(epsilon: Any, name: Argument = "epsilon") -> float:
     return float(epsilons)
 
 
+def as_bounded_epsilon(epsilon: Any, name: Argument = "epsilon") -> float:
+    """The half-width of the windows of a bound on MCDP: from 1 on, everything is within every bound."""
+    number = as_epsilon(epsilon, name)
+    if number >= 1.0:
+        raise InputError(
+            f"must be < 1 with {setting('max_mcdp')}, got {number:g}: MCDP is then 0 for all scores", name
+        )
+    return number
+
+
 def as_count(value: Any, name: Argument, *, at_least: int = 1, at_most: float | None = None) -> int:
     """A whole number between a least and a largest one.
 

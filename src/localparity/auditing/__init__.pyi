@@ -14,4 +14,3 @@ from localparity.auditing._missing import MissingRows as MissingRows
 from localparity.auditing._paired_models import PairedModels as PairedModels
 from localparity.auditing._provenance import Provenance as Provenance
 from localparity.auditing._provenance import SourceFile as SourceFile
-from localparity.auditing._wording import Verdict as Verdict

@@ -6,39 +6,22 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from localparity._text import (
-    capitalised,
-    closed_run,
-    group_text,
-    number_text,
-    outward_points,
-    points,
-    points_text,
-    round_number_in,
-    whole_percent,
-)
+from localparity._text import group_text, number_text, round_number_in
 from localparity._types import FloatArray, Group
 from localparity.auditing._findings import PairSummary
 from localparity.auditing._missing import mostly_missing
-from localparity.auditing._wording import (
-    BoundResult,
-    Step,
-    bound_pair,
-    bound_result,
-    named_pair,
-    next_steps,
-    window_of,
-)
+from localparity.auditing._next_steps import Step, next_steps
+from localparity.auditing._wording import Words, between_text, caveats_of, subject_of, verdict_sentence
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, all_disclosed
-from localparity.counts._score_counts import Stratum, copies_of, copies_sentence, strata_of, with_everyone
-from localparity.metrics import Window
+from localparity.counts._score_counts import Stratum, strata_of, with_everyone
+from localparity.metrics import Interval, Window
 from localparity.metrics._gap_curve import curve_between
+from localparity.metrics._within import within_bound
 from localparity.uncertainty._impact import shared_error
 
 if TYPE_CHECKING:
@@ -135,6 +118,29 @@ class PairGap:
     def names(self) -> str:
         """The two groups, the higher first."""
         return f"{self.higher} - {self.lower}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundResult:
+    """A bound, what was compared with it, between whom it was measured, and whether it holds.
+
+    What is above a bound may not be distinguishable from chance; an estimate that is not says so.
+    """
+
+    max_mcdp: float
+    decide_by: str
+    epsilon: float
+    value: float
+    within: bool
+    between: str
+    could_be_chance: bool
+    word: str
+
+    @property
+    def compared(self) -> str:
+        """What was compared."""
+        name = f"MCDP({self.epsilon:g})"
+        return name if self.decide_by == "estimate" else f"the {self.decide_by} end of {name}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,44 +252,46 @@ class Answer:
 
 def answer_of(audit: Audit, max_mcdp: float | None = None, decide_by: DecideBy = "estimate") -> Answer:
     """The answer of an audit, with a verdict where there is a bound."""
-    pair, place, found = named_pair(audit)
-    spot = _Spot.of(audit, pair, audit.findings[place].epsilon)
-    bound = None if max_mcdp is None else bound_result(audit, max_mcdp, decide_by)
-    pairs = _pairs(audit, place)
-    worst = audit.worst_pair(audit.findings[place])
-    interval = pair.intervals[place]
-    status = _status(audit, pair, bool(found))
-    words = _Words(audit, pair, place, spot, status)
-    known = words.headline()
-    headline, rates = known, words.rates()
+    pair, place, differing = named_pair(audit)
+    people, pairs = _people_of(audit), _pairs(audit, place)
+    spot = Spot.of(audit, pair, audit.findings[place].epsilon)
+    status = _status(audit, pair, bool(differing))
+    words = Words(audit, pair, place, spot, status)
+    headline, rates = words.headline(), words.rates()
     if mostly_missing(audit):
+        rates = f"Among the people whose {words.column} is known: {headline}; {rates}"
         status, headline = "undecided", words.cannot_be_told()
-        rates = f"Among the people whose {words.column} is known: {known}; {rates}"
+    bound, verdict = None, None
+    if max_mcdp is not None:
+        bound, compared = bound_result(audit, max_mcdp, decide_by), bound_pair(audit, decide_by)
+        clearest = None if compared == pair else _pair_gap(audit, pair, place, people)
+        verdict = verdict_sentence(audit, bound, _pair_gap(audit, compared, 0, people), clearest)
     auc, average_precision = accuracy(audit)
+    interval = pair.intervals[place]
     return Answer(
-        about=_about(audit),
+        about=subject_of(audit),
         status=status,
         headline=headline,
         rates=rates,
         sure=words.sure(),
         bound=bound,
-        verdict=None if bound is None else _verdict(audit, bound, pair, place),
+        verdict=verdict,
         unknown=words.unknown(),
         by_outcome=words.by_outcome(),
-        caveats=_caveats(audit),
-        next_steps=_next(audit, bound),
+        caveats=caveats_of(audit),
+        next_steps=next_steps(audit, status, max_mcdp, within=bound is not None and bound.within),
         epsilon=audit.findings[place].epsilon,
         cutoff=spot.cutoff,
         first=spot.first,
         second=spot.second,
-        gap=pair.mcdp[place],
+        gap=interval.estimate,
         low=interval.low,
         high=interval.high,
         p_value=None if pair.p_values is None else pair.p_values[place],
         groups=spot.groups,
         pairs=pairs[:MOST_PAIRS],
         states=dict.fromkeys(get_args(PairState), 0) | Counter(row.state for row in pairs),
-        largest=_pair_gap(audit, worst, place, _people_of(audit)),
+        largest=_pair_gap(audit, audit.worst_pair(audit.findings[place]), place, people),
         auc=auc,
         average_precision=average_precision,
     )
@@ -296,11 +304,33 @@ def _status(audit: Audit, pair: PairSummary, found: bool) -> Status:
     return "none found" if tested else "undecided"
 
 
+def named_pair(audit: Audit) -> tuple[PairSummary, int, list[PairSummary]]:
+    """The pair that a verdict names, the place of the epsilon, and all pairs with a disparity there.
+
+    Where no pair has one, it is the worst of those that are large enough to judge.
+    """
+    for place in range(len(audit.findings)):
+        found = [pair for pair in audit.pairs if pair.significant_at(place, by_test=audit.has_test)]
+        if found:
+            return max(found, key=lambda pair: pair.mcdp[place] / pair.radius), place, found
+    judged = [pair for pair in audit.pairs if not pair.too_small]
+    return max(judged or audit.pairs, key=lambda pair: pair.mcdp[0]), 0, []
+
+
+def window_of(audit: Audit, pair: PairSummary, epsilon: float) -> Window:
+    """Where the gap of a pair is largest, for windows of a half-width."""
+    if epsilon == audit.findings[0].epsilon:
+        return pair.window
+    stratum = strata_of(audit.counts, audit.comparison)[pair.label]
+    sides = with_everyone(stratum) if audit.comparison.compare == "to_overall" else stratum
+    return curve_between(audit.counts, sides, pair.groups, pair.label).worst_window(epsilon)
+
+
 # Where two groups differ most: one cutoff, and the share of each group above it.
 
 
 @dataclass(frozen=True)
-class _Spot:
+class Spot:
     """The window of a pair, a cutoff in it at which the pair differs by its MCDP, and all shares there."""
 
     window: Window
@@ -310,7 +340,7 @@ class _Spot:
     second: GroupShare | None
 
     @classmethod
-    def of(cls, audit: Audit, pair: PairSummary, epsilon: float) -> _Spot:
+    def of(cls, audit: Audit, pair: PairSummary, epsilon: float) -> Spot:
         """The spot of a pair."""
         window = window_of(audit, pair, epsilon)
         stratum = strata_of(audit.counts, audit.comparison)[pair.label]
@@ -399,275 +429,6 @@ def _pair_gap(
     )
 
 
-# The sentences.
-
-
-@dataclass(frozen=True)
-class _Words:
-    """The sentences about the pair that an answer names."""
-
-    audit: Audit
-    pair: PairSummary
-    place: int
-    spot: _Spot
-    status: Status
-
-    @property
-    def column(self) -> str:
-        """The column of the groups, or what it is called where it has no name."""
-        return " and ".join(column_of(self.audit, "group")) or "group"
-
-    def headline(self) -> str:
-        """What was found, in one sentence."""
-        if self.status == "disparity":
-            return self._difference()
-        if self.status == "none found":
-            return "No difference was found that chance would not explain"
-        epsilon = self.audit.findings[0].epsilon
-        if self.audit.findings[0].too_wide:
-            why = f"span no window of epsilon {epsilon:g}" if epsilon else "are all the same"
-            return f"Cannot be told: the scores {why}"
-        if not self.audit.has_test:
-            return "Cannot be told: nothing was tested"
-        return "Cannot be told: there are too few people"
-
-    def cannot_be_told(self) -> str:
-        """What is said first where most people have no group."""
-        missing, known = self.audit.missing_rows.groups, self.audit.counts.size
-        share = whole_percent(missing / (missing + known))
-        return f"Cannot be told: {share} of {missing + known:,} people have no recorded {self.column}"
-
-    def _difference(self) -> str:
-        first, second, window = self.spot.first, self.spot.second, self.spot.window
-        among = among_label(self.audit, self.pair.label)
-        if self.audit.higher_is is not None:
-            among = f", which is the {self.audit.higher_is} outcome{among}"
-        epsilon = self.audit.findings[self.place].epsilon
-        if first is None or second is None:  # which a test of many windows may find where one shows nothing
-            return f"{_people(window.groups[0])} and {_people(window.groups[1])} differ{among}"
-        names = [_people(group) for group in window.groups]
-        if first.name != group_text(window.groups[0]):
-            names.reverse()
-        if names[0].startswith("people "):
-            names[0] = capitalised(names[0])
-        if epsilon == 0.0:
-            than = f"{points(window.gap)} more likely than {names[1]}"
-            return f"{names[0]} are {than} to score above {self._cutoff()}{among}"
-        low, high = closed_run(window.low, window.high, whole=window.whole)
-        run = f"every cutoff from {low} to {high}" if low != high else f"a cutoff of {low}"
-        least = points_text(window.gap)
-        if window.gap >= 0.01:
-            least = f"at least {points(math.floor(100.0 * window.gap + _ROUNDING) / 100.0)}"
-        if window.higher is None:
-            return f"{names[0]} and {names[1]} differ by {least} at {run}{among}"
-        return f"{names[0]} are {least} more likely than {names[1]} to score above {run}{among}"
-
-    def _cutoff(self) -> str:
-        cutoff = self.spot.cutoff
-        assert cutoff is not None
-        if self.audit.scale == "rank":
-            return f"{number_text(100.0 * cutoff, 4)}% of people"
-        return number_text(cutoff, 6)
-
-    def rates(self) -> str:
-        """The shares of the two groups above the cutoff."""
-        first, second = self.spot.first, self.spot.second
-        if first is None or second is None or first.share_above is None or second.share_above is None:
-            return "No cutoff has a gap between the groups"
-        shares = against(first.share_above, second.share_above)
-        if self.status == "disparity":
-            at = "" if self.audit.findings[self.place].epsilon == 0.0 else f" above {self._cutoff()}"
-            return f"{shares}{at}"
-        gap = f"{points(self.pair.mcdp[self.place])} between {first.name} and {second.name}"
-        return f"Largest gap{self._judged()}: {gap}, {shares} above {self._cutoff()}"
-
-    def _judged(self) -> str:
-        small = any(pair.too_small for pair in self.audit.pairs) and not self.pair.too_small
-        return " that can be judged" if small else ""
-
-    def sure(self) -> str:
-        """How sure it is, with what a test could have found where it found nothing."""
-        if self.audit.findings[self.place].too_wide:
-            return "Nothing was tested."
-        interval, sentences = self.pair.intervals[self.place], []
-        at = f"{outward_points(interval.low, interval.high)} ({100.0 * interval.confidence:g}%)"
-        if self.status == "disparity" and interval.low == 0.0:
-            sentences.append(f"They differ, but by how much is not known: {at}.")
-        else:
-            sentences.append(f"True gap {at}.")
-        if self.pair.p_values is None:
-            sentences.append("Not tested.")
-        elif not self.audit.has_test:
-            sentences.append(f"{self.audit.n_resamples} resamples are too few for a test.")
-        else:
-            sentences.append(f"Chance: {chance(self.pair.p_values[self.place], self.audit.n_resamples)}.")
-        if self.status != "disparity" and self.audit.has_test:
-            least = self.pair.detectable
-            needed = "No measured gap" if least is None else f"Only a measured gap above {points(least)}"
-            sentences.append(f"{needed} would have been told from chance.")
-        return " ".join(sentences)
-
-    def unknown(self) -> str | None:
-        """What could be if the people without a group were counted."""
-        bounds = self.audit.unknown_groups
-        if bounds is None:
-            if not mostly_missing(self.audit):
-                return None
-            return f"The people without a recorded {self.column} were left out."
-        share = whole_percent(bounds.unknown / (bounds.unknown + bounds.known))
-        could = outward_points(bounds.bounds[0].low, bounds.bounds[0].high)
-        return (
-            f"{share} of people have no recorded {self.column}. Depending on who they are, the largest gap "
-            f"could be anywhere from {could}."
-        )
-
-    def by_outcome(self) -> tuple[str, ...]:
-        """The same two groups at the same cutoff, by label; none where few people have a label."""
-        counts, cutoff = self.audit.counts, self.spot.cutoff
-        first, second = self.spot.first, self.spot.second
-        if self.pair.label is not None or not counts.labelled or cutoff is None or first is None:
-            return ()
-        assert second is not None
-        sides = [[counts.atoms.get((group, label)) for group in self.pair.groups] for label in (0, 1)]
-        limit = max(self.audit.comparison.min_group_size, DISCLOSURE_LIMIT)
-        lines = []
-        for label, atoms in zip((0, 1), sides, strict=True):
-            if any(one is None or one.size < limit for one in atoms):
-                return ()
-            shares = {
-                group_text(group): one.share_above(cutoff)
-                for group, one in zip(self.pair.groups, atoms, strict=True)
-                if one is not None
-            }
-            both = " against ".join(whole_percent(shares[row.name]) for row in (first, second))
-            lines.append(f"{label_text(self.audit, label)}: {both} above {self._cutoff()}")
-        return tuple(lines)
-
-
-_ROUNDING = 1e-9
-
-
-def against(first: float, second: float) -> str:
-    """Two shares; with a decimal where whole percentages would differ by another number of points.
-
-    Examples
-    --------
-    >>> against(0.59, 0.35), against(0.594, 0.356)
-    ('59% against 35%', '59.4% against 35.6%')
-    """
-    agree = round(100.0 * first) - round(100.0 * second) == round(100.0 * (first - second))
-    decimals = 0 if agree else 1
-    return f"{100.0 * first:.{decimals}f}% against {100.0 * second:.{decimals}f}%"
-
-
-def chance(p_value: float, n_resamples: int) -> str:
-    """How often chance alone would show as much, were the groups alike.
-
-    Examples
-    --------
-    >>> chance(1 / 1001, 1000), chance(0.0041, 1000), chance(0.41, 1000)
-    ('fewer than 1 in 1,000', '5 in 1,000', '41 in 100')
-    """
-    if p_value <= 1.0 / (1 + n_resamples) * (1.0 + _ROUNDING):
-        return f"fewer than 1 in {n_resamples:,}"
-    of = 1000 if p_value < 0.01 else 100
-    return f"{math.ceil(of * p_value - _ROUNDING):,} in {of:,}"
-
-
-def column_of(audit: Audit, use: str) -> list[str]:
-    """The columns of a use, where the audit knows their names."""
-    columns = {} if audit.provenance is None else audit.provenance.columns
-    name = columns.get(use, [])
-    return [name] if isinstance(name, str) else list(name)
-
-
-def label_text(audit: Audit, label: int) -> str:
-    """The people of a label, by the column that says so."""
-    (name,) = column_of(audit, "label") or column_of(audit, "target") or ["label"]
-    return f"{name} = {label}"
-
-
-def among_label(audit: Audit, label: int | None) -> str:
-    """The people of a label, at the end of a sentence."""
-    return "" if label is None else f", among people with {label_text(audit, label)}"
-
-
-def _people(group: Group) -> str:
-    """The people of a group, in a sentence."""
-    if group is EVERYONE:
-        return "people overall"
-    name = group_text(group)
-    return f"{name} people" if name and name[0].isalpha() else f"people of group {name}"
-
-
-def _about(audit: Audit) -> tuple[str, ...]:
-    """The file, the people, the scores and the groups."""
-    files = () if audit.provenance is None else audit.provenance.files
-    parts = [PurePath(files[0].name).name] if len(files) == 1 else []
-    if len(files) > 1:
-        parts.append(f"{len(files)} files")
-    rows = "people" if audit.counts.clusters is None else "rows"
-    parts.append(f"{audit.rows:,} {rows}")
-    low, high = (number_text(end, 6) for end in audit.score_range)
-    (score,) = column_of(audit, "score") or ["scores"]
-    scale = {"score": f"{low}-{high}", "data": f"{low}-{high} (range of the data)", "rank": "as ranks"}
-    parts.append(f"{score} {scale[audit.scale]}")
-    groups = column_of(audit, "group")
-    return (*parts, *([f"by {' x '.join(groups)}"] if groups else []))
-
-
-def _verdict(audit: Audit, bound: BoundResult, named: PairSummary, place: int) -> str:
-    """Whether the bound holds, of which pair, and which gap is the clearest where that is another."""
-    people, compared = _people_of(audit), bound_pair(audit, bound.decide_by)
-    pair = _pair_gap(audit, compared, 0, people)
-    limit = f"the bound of {points(bound.max_mcdp)}"
-    size = f"{points(pair.gap, bound.max_mcdp)} ({outward_points(pair.low, pair.high, unit=False)})"
-    between = f"{pair.higher} ({pair.people[0]:,} people) and {pair.lower} ({pair.people[1]:,} people)"
-    start = "Within" if bound.within else "Above"
-    by = "" if bound.decide_by == "estimate" else f" by the {bound.decide_by} end"
-    sentences = [f"{start} {limit}{by}: {between} differ by {size}{among_label(audit, pair.label)}."]
-    if bound.could_be_chance:
-        sentences.append("That could be chance.")
-    elif bound.word == "undecided":
-        sentences.append(f"The true gap may be {'above' if bound.within else 'within'} it.")
-    if named != compared:
-        clearest = _pair_gap(audit, named, place, people)
-        size = f"{points(clearest.gap)} ({outward_points(clearest.low, clearest.high, unit=False)})"
-        sentences.append(f"Clearest gap: {clearest.higher} and {clearest.lower}, {size}.")
-    return " ".join(sentences)
-
-
-def _caveats(audit: Audit) -> str:
-    """What is taken for granted, who was left out, and what was done with rows that lack a value."""
-    rows = "one row per person" if audit.counts.clusters is None else "clusters do not depend on each other"
-    parts = [f"Assumes {rows}, and scores not trained on these rows."]
-    copies = copies_of(audit.counts)
-    if copies > 1:
-        parts = [
-            f"{copies_sentence(copies)}, so this is too sure.",
-            "Assumes scores not trained on these rows.",
-        ]
-    if audit.left_out:
-        names = [group_text(left.group) for left in audit.left_out]
-        shown = ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
-        parts.append(f"Left out (fewer than {audit.left_out[0].fewer_than:,} people): {shown}.")
-    bounded = audit.missing_rows.missing_groups == "bound"
-    parts += replace(audit.missing_rows, groups=0).sentences if bounded else audit.missing_rows.sentences
-    return " ".join(parts)
-
-
-def _next(audit: Audit, bound: BoundResult | None) -> tuple[Step, ...]:
-    """Options of the same command first, then other commands."""
-    if audit.provenance is None or not audit.provenance.call.startswith("localparity "):
-        options = [Step("", 'audit.to_html("page.html")'), Step("", "audit.to_json()")]
-        options += [Step("", "audit.passes(0.10)")] if bound is None else []
-    else:
-        options = [Step("charts", "--report page.html"), Step("", "--json")]
-        options += [Step("pass/fail", "--max-mcdp 0.10")] if bound is None else []
-    within = bound is not None and bound.within
-    return (*options, *next_steps(audit, None if bound is None else bound.max_mcdp, within=within))
-
-
 def accuracy(audit: Audit) -> tuple[float | None, float | None]:
     """The area under the ROC curve and average precision of all people together; None without both labels.
 
@@ -688,3 +449,42 @@ def accuracy(audit: Audit) -> tuple[float | None, float | None]:
     auc = (positive * (below + 0.5 * negative)).sum() / (positive.sum() * negative.sum())
     precision = np.cumsum(positive) / np.cumsum(positive + negative)
     return float(auc), float((precision * positive).sum() / positive.sum())
+
+
+# The bound.
+
+
+_ENDS = {"estimate": "estimate", "upper": "high", "lower": "low"}
+
+
+def bound_pair(audit: Audit, decide_by: str) -> PairSummary:
+    """The pair whose MCDP, or an end of its interval, is compared with a bound."""
+    if decide_by == "estimate":
+        return audit.worst_pair(audit.findings[0])
+    return max(audit.pairs, key=lambda pair: getattr(pair.intervals[0], _ENDS[decide_by]))
+
+
+def bound_result(audit: Audit, max_mcdp: float, decide_by: DecideBy) -> BoundResult:
+    """Whether an audit is within a bound, with what was compared."""
+    finding = audit.findings[0]
+    within = audit.passes(max_mcdp, decide_by=decide_by)
+    end = _ENDS[decide_by]
+    pair = bound_pair(audit, decide_by)
+    clear = within or decide_by != "estimate" or pair.significant_at(0, by_test=audit.has_test)
+    return BoundResult(
+        max_mcdp=max_mcdp,
+        decide_by=decide_by,
+        epsilon=finding.epsilon,
+        value=getattr(finding.interval, end),
+        within=within,
+        between=between_text(audit, pair),
+        could_be_chance=not clear,
+        word=_word(finding.interval, max_mcdp),
+    )
+
+
+def _word(interval: Interval, max_mcdp: float) -> str:
+    """What is known of the true MCDP and a bound."""
+    if within_bound(interval.high, max_mcdp):
+        return "within"
+    return "undecided" if within_bound(interval.low, max_mcdp) else "above"

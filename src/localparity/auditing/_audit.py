@@ -44,7 +44,7 @@ from localparity.auditing._options import AuditKeywords, AuditOptions
 from localparity.auditing._people import People
 from localparity.auditing._provenance import AuditedFile, Provenance, call_text
 from localparity.auditing._tables import summary_of
-from localparity.auditing._wording import Verdict, assumptions_of, verdict_of
+from localparity.auditing._wording import assumptions_of
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
 from localparity.counts._score_counts import Data
@@ -251,11 +251,6 @@ class Audit:
     def answer(self) -> Answer:
         """What was found, how sure that is and what can be done, in sentences and in numbers."""
         return answer_of(self)
-
-    @cached_property
-    def verdict(self) -> Verdict:
-        """Whether there is a disparity, how large, where, and how sure that is, in words."""
-        return verdict_of(self)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

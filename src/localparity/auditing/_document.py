@@ -26,7 +26,7 @@ from localparity.auditing._tables import (
     shares_table,
     strata_table,
 )
-from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS, Answers
+from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS
 from localparity.counts import ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
 from localparity.metrics import ScoringRates
@@ -283,15 +283,6 @@ class Document:
         count = sum(one.bound is not None and one.bound.within for one in answers.values())
         return f"{headline}; {count:,} of {len(answers):,} within the bound of {points(bound.max_mcdp)}"
 
-    def answers(self, name: str) -> Answers:
-        """The six questions, answered for a model."""
-        return self._answers[name]
-
-    @cached_property
-    def _answers(self) -> dict[str, Answers]:
-        audits = self.audits.items()
-        return {name: Answers.of(audit, self.max_mcdp, self.decide_by) for name, audit in audits}
-
     def ratios(self, name: str) -> RatioResult | None:
         """The selection ratios of a model, where they are asked for."""
         return self._ratios.get(name)
@@ -325,9 +316,6 @@ class Document:
             tables=(shares_table(answer),),
             model=name,
         )
-        verdict = audit.verdict
-        sentences = (verdict.headline, verdict.where, verdict.how_sure, *verdict.notes)
-        yield Section(name="verdict", heading="The finding in full", sentences=sentences, model=name)
         windows = tuple(
             f"epsilon {finding.epsilon:g}: {finding.window.sentence_for(audit.higher_is)}"
             for finding in audit.findings

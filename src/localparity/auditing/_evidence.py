@@ -15,7 +15,7 @@ from localparity.counts import ScoreCounts
 from localparity.metrics import GapCurve, Interval, Window
 from localparity.metrics._gap_curve import each_gap_curve
 from localparity.metrics._profile import carried_half_widths
-from localparity.uncertainty._bands import bootstrap_band, bootstrap_radii, finite_sample_radii
+from localparity.uncertainty._bands import band_radii, bootstrap_radii, finite_sample_radii
 from localparity.uncertainty._deviations import deviation_resamples
 from localparity.uncertainty._intervals import (
     MeasuredPair,
@@ -102,7 +102,9 @@ class Evidence:
                 # The test's resamples are those of the bootstrap too.
                 radii = bootstrap_radii(test.resampled[0], confidence)
             else:
-                radii = bootstrap_band(counts, comparison, confidence, draws)
+                radii = band_radii(
+                    counts, comparison, measures, confidence=confidence, method="bootstrap", draws=draws
+                )
             intervals = band_intervals(measures, radii, confidence)
         if test is not None and draws.n_resamples >= least_resamples(confidence):
             error = 1.0 - confidence + ROUNDING

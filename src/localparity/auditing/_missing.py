@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from localparity._text import percent
 from localparity._types import FloatArray, Group, Missing, MissingGroups
 from localparity._validation import (
     NO_GROUP,
@@ -163,23 +162,6 @@ def mostly_missing(audit: Audit) -> bool:
     """Whether more people have no group, and are not compared, than are compared."""
     missing = audit.missing_rows
     return missing.missing_groups in ("drop", "bound") and missing.groups > audit.counts.size
-
-
-def what_could_be(audit: Audit) -> str | None:
-    """What the people without a group leave open, in a sentence; None where nothing was asked of them."""
-    found = audit.unknown_groups
-    if found is None and not mostly_missing(audit):
-        return None
-    unknown, known = audit.missing_rows.groups, audit.counts.size
-    if found is not None:
-        unknown, known = found.unknown, found.known
-    share = percent(unknown / (unknown + known))
-    who = f"{unknown:,} of {unknown + known:,} people ({share}) have no group"
-    if found is None:
-        return f"{who} and were left out: of all people little can be said."
-    bounds = found.bounds[0]
-    ends = f"anywhere from {percent(bounds.low)} to {percent(bounds.high)}"
-    return f"{who}: MCDP({bounds.epsilon:g}) is {ends}, depending on which groups they are of."
 
 
 def bounds_sentences(audit: Audit) -> tuple[str, ...]:

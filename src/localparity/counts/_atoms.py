@@ -18,19 +18,7 @@ from localparity.counts._weights import UNIT_BITS, Units, carry, to_floats, to_w
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Disjoint intervals ``(low, high]`` of scores, ascending; what lies inside one is counted at its high.
-
-    Attributes
-    ----------
-    lows, highs : ndarray
-        The ends, in the scores' own units.
-
-    Examples
-    --------
-    >>> cells = Cells(np.array([0.0, 0.5]), np.array([0.25, 1.0]))
-    >>> cells.snap(np.array([0.0, 0.1, 0.4, 0.6]))
-    array([0.  , 0.25, 0.4 , 1.  ])
-    """
+    """Disjoint intervals ``(low, high]`` of scores, ascending; what lies inside is counted at the high."""
 
     lows: FloatArray
     highs: FloatArray
@@ -56,14 +44,7 @@ class Cells:
         return lows
 
     def union(self, other: Cells | None) -> Cells:
-        """The cells of both; those that overlap as one, as where a cell lies inside another one.
-
-        Examples
-        --------
-        >>> halves = Cells(np.array([0.0, 0.5]), np.array([0.5, 1.0]))
-        >>> halves.union(Cells(np.array([0.25]), np.array([0.5]))).highs
-        array([0.5, 1. ])
-        """
+        """The cells of both; those that overlap as one, as where a cell lies inside another one."""
         if other is None:
             return self
         lows, highs = (np.concatenate(ends) for ends in ((self.lows, other.lows), (self.highs, other.highs)))
@@ -76,25 +57,12 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Atoms:
-    """The distinct scores of some people, ascending, and how much weight and how many rows lie at each.
-
-    Attributes
-    ----------
-    scores : ndarray
-        The distinct scores, in their own units.
-    weights : ndarray
-        The weight at each score; without weights, the rows.
-    rows : ndarray
-        How many rows lie at each score.
-    units : ndarray or None
-        The weights and the squared weights in whole units, whose sums are the same in any order; None without
-        weights.
-    """
+    """The distinct scores of some people, ascending, and how much weight and how many rows lie at each."""
 
     scores: FloatArray
-    weights: NDArray[Any]
+    weights: NDArray[Any]  # without weights, the rows
     rows: IntArray
-    units: Units | None = None
+    units: Units | None = None  # weights and squared weights, whose sums are the same in any order
 
     @classmethod
     def of_counts(cls, scores: FloatArray, rows: IntArray, units: Units | None = None) -> Atoms:

@@ -26,25 +26,13 @@ MAX_SCORES = 2**20
 def cell_numbers(
     scores: NDArray[Any], level: int, score_range: ScoreRange, dtype: DTypeLike = np.int64
 ) -> NDArray[Any]:
-    """The cell of each score: number i holds what lies above edge i - 1 and not above edge i.
-
-    Examples
-    --------
-    >>> cell_numbers(np.array([0.0, 0.1, 0.5, 1.0]), 1, (0.0, 1.0))
-    array([0, 1, 1, 2])
-    """
+    """The cell of each score: number i holds what lies above edge i - 1 and not above edge i."""
     fractions = scores if score_range == (0.0, 1.0) else fractions_of(scores, score_range)
     return np.ceil(fractions * 2.0**level).astype(dtype)
 
 
 def cell_edges(numbers: IntArray, level: int, score_range: ScoreRange) -> FloatArray:
-    """The highest score of each cell: the largest float whose fraction of the range is not above i / 2**k.
-
-    Examples
-    --------
-    >>> cell_edges(np.arange(3), 1, (300.0, 850.0))
-    array([300., 575., 850.])
-    """
+    """The highest score of each cell: the largest float whose fraction of the range is not above i / 2**k."""
     low, high = score_range
     fractions = numbers.astype(np.float64) * 2.0**-level
     if score_range == (0.0, 1.0):

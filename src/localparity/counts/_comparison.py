@@ -33,13 +33,7 @@ EVERYONE = _Everyone("everyone")
 
 
 def labels_of(criterion: str) -> tuple[int | None, ...]:
-    """The labels whose people are compared, one after the other; None stands for everyone.
-
-    Examples
-    --------
-    >>> labels_of("equalized_odds")
-    (0, 1)
-    """
+    """The labels whose people are compared, one after the other; None stands for everyone."""
     return _LABELS[as_choice(criterion, "criterion", CRITERIA)]
 
 

@@ -98,13 +98,6 @@ def suppressed(people: Mapping[Cell, int], limit: int = DISCLOSURE_LIMIT) -> set
 
     Beside the small cells, others are left out until no small one follows from the totals, and the cells left
     out of a line of the table are enough people together.
-
-    Examples
-    --------
-    >>> people = {("f", "x"): 50, ("f", "y"): 3, ("f", "z"): 80}
-    >>> people |= {("m", "x"): 40, ("m", "y"): 60, ("m", "z"): 70}
-    >>> sorted(suppressed(people))
-    [('f', 'x'), ('f', 'y'), ('m', 'x'), ('m', 'y')]
     """
     small = {cell for cell, size in people.items() if 0 < size < limit}
     hidden = set(small)

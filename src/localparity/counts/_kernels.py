@@ -195,26 +195,6 @@ def find_rows(
 
 
 @compiled
-def find_at(
-    cells: IntArray,
-    scores: NDArray[Any],
-    keys: NDArray[Any],
-    weights: FloatArray,
-    opened: BoolArray,
-    found: tuple[NDArray[Any], NDArray[Any], FloatArray],
-) -> int:
-    """The same, given the cell of each row."""
-    found_scores, found_keys, found_weights = found
-    count = 0
-    for row in range(scores.size):
-        found_scores[count], found_keys[count] = scores[row], keys[row]
-        if weights.size:
-            found_weights[count] = weights[row]
-        count += opened[cells[row]]
-    return count
-
-
-@compiled
 def count_sorted(
     scores: NDArray[Any],
     keys: NDArray[Any],

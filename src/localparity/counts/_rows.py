@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from localparity._scale import clip_to_range
 from localparity._types import BoolArray, FloatArray, Group, IntArray
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison, check_sizes
-from localparity.counts._kernels import add_weights_at, count_sorted, find_at, sort_into
+from localparity.counts._kernels import add_weights_at, count_sorted, sort_into
 from localparity.counts._weights import LIMBS, Units
 from localparity.predictions import Predictions
 
@@ -28,26 +28,11 @@ class ClusteredRows:
 
     Counts say how many rows have a score, which is all that a metric needs. How sure a metric is also depends
     on which rows belong together.
-
-    Attributes
-    ----------
-    scores : ndarray
-        The score of each row.
-    codes : ndarray
-        The group of each row, as its place in `groups`.
-    clusters : ndarray
-        The cluster of each row, as a whole number from 0 on.
-    groups : tuple
-        The groups.
-    labels : ndarray or None
-        The label of each row.
-    weights : ndarray or None
-        The weight of each row.
     """
 
     scores: NDArray[Any]
-    codes: NDArray[Any]
-    clusters: NDArray[Any]
+    codes: NDArray[Any]  # the group of each row, as its place in `groups`
+    clusters: NDArray[Any]  # the cluster of each row, as a whole number from 0 on
     groups: tuple[Group, ...]
     labels: NDArray[Any] | None = None
     weights: FloatArray | None = None
@@ -131,13 +116,7 @@ _FEW_ROWS = 2**12
 
 
 def sort_rows(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Rows sorted by their scores, and what each of them carries; equal scores come in any order.
-
-    Examples
-    --------
-    >>> sort_rows(np.array([0.3, 0.1, 0.2]), np.array([1, 2, 3]))
-    (array([0.1, 0.2, 0.3]), array([2, 3, 1]))
-    """
+    """Rows sorted by their scores, and what each of them carries; equal scores come in any order."""
     if scores.size > _FEW_ROWS:
         # Numpy's own arrays take less time to touch for the first time than those that a loop makes.
         found, found_carried = np.empty_like(scores), np.empty_like(carried)
@@ -148,13 +127,7 @@ def sort_rows(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any]
 
 
 def places_of(scores: NDArray[Any]) -> tuple[IntArray, NDArray[Any], IntArray]:
-    """The place of each row among the distinct scores, these scores, and how many rows have each.
-
-    Examples
-    --------
-    >>> places_of(np.array([0.3, 0.1, 0.3]))
-    (array([1, 0, 1]), array([0.1, 0.3]), array([1, 2]))
-    """
+    """The place of each row among the distinct scores, these scores, and how many rows have each."""
     ordered, order = sort_rows(scores, np.arange(scores.size))
     begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     rows = np.diff(np.append(begins, ordered.size))
@@ -170,11 +143,6 @@ def group_codes(keys: Sequence[Key], comparison: Comparison) -> tuple[tuple[Grou
     """The groups and, for each label that is compared (rows), the place of each key's group among them.
 
     A key of another label has the place -1.
-
-    Examples
-    --------
-    >>> group_codes([("a", 0), ("a", 1), ("b", 0), ("b", 1)], Comparison("equal_opportunity"))
-    (('a', 'b'), array([[-1,  0, -1,  1]]))
     """
     groups = tuple(dict.fromkeys(group for group, _ in keys))
     place_of = {group: place for place, group in enumerate(groups)}
@@ -184,43 +152,13 @@ def group_codes(keys: Sequence[Key], comparison: Comparison) -> tuple[tuple[Grou
     return groups, np.array(codes)
 
 
-class ComparedKeys(NamedTuple):
-    """The people under one label.
-
-    Attributes
-    ----------
-    label : int or None
-        The label.
-    group_of : ndarray
-        The group of each key; -1 for those who are not compared.
-    sizes : ndarray
-        How many rows each group has.
-    """
-
-    label: int | None
-    group_of: IntArray
-    sizes: IntArray
-
-
 @dataclass(frozen=True, eq=False)
 class KeyedRows:
-    """Rows with the group and label of each as one number; a row of weight 0 is nobody.
-
-    Attributes
-    ----------
-    scores : ndarray
-        The score of each row.
-    codes : ndarray
-        The group and label of each row, as its place in `keys`.
-    keys : list of tuple
-        The groups and labels; the label is None where rows have none.
-    weights : ndarray or None
-        The weight of each row.
-    """
+    """Rows with the group and label of each as one number; a row of weight 0 is nobody."""
 
     scores: NDArray[Any]
-    codes: NDArray[Any]
-    keys: list[Key]
+    codes: NDArray[Any]  # the group and label of each row, as its place in `keys`
+    keys: list[Key]  # the label is None where rows have none
     weights: FloatArray | None = None
 
     @classmethod
@@ -244,14 +182,17 @@ class KeyedRows:
         """The scores, codes and weights of the rows, of which there are none where all rows weigh 1."""
         return self.scores, self.codes, np.empty(0) if self.weights is None else self.weights
 
-    def strata(self, comparison: Comparison) -> Iterator[ComparedKeys]:
-        """Who is compared, for each label; a group that is too small is an error."""
+    def strata(self, comparison: Comparison) -> Iterator[tuple[int | None, IntArray, IntArray]]:
+        """For each label the group of each key, -1 where it is not compared, and how many rows a group has.
+
+        A group that is too small is an error.
+        """
         in_all = np.bincount(self.codes, minlength=len(self.keys))
         groups, codes = group_codes(self.keys, comparison)
         for label, group_of in zip(comparison.labels, codes, strict=True):
             sizes = np.bincount(group_of + 1, in_all, minlength=len(groups) + 1)[1:].astype(np.int64)
             check_sizes(comparison, groups, sizes.tolist(), label)
-            yield ComparedKeys(label, group_of, sizes)
+            yield label, group_of, sizes
 
     def by_score(self) -> KeyedRows:
         """The rows sorted by score; those of one score come in any order."""
@@ -267,16 +208,7 @@ class KeyedRows:
 
     def inside(self, cells: IntArray, opened: BoolArray) -> KeyedRows:
         """The rows in some cells, given the cell of each."""
-        room = self.scores.size + 1
-        weights = np.empty(0) if self.weights is None else self.weights
-        found = (
-            np.empty(room, self.scores.dtype),
-            np.empty(room, self.codes.dtype),
-            np.empty(room if weights.size else 0),
-        )
-        count = find_at(cells, self.scores, self.codes, weights, opened, found)
-        scores, codes, heavy = (each[:count].copy() for each in found)
-        return KeyedRows(scores, codes, self.keys, None if self.weights is None else heavy)
+        return self.take(np.flatnonzero(opened[cells]))
 
     @classmethod
     def join(cls, parts: Sequence[KeyedRows]) -> KeyedRows:

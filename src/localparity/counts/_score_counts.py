@@ -415,11 +415,6 @@ def copies_in(times: IntArray) -> int:
     """How many copies there are of nearly every row, given how often each distinct row occurs.
 
     Of 50 rows that are alike by chance, 48 occur an even number of times with a probability of 1e-12.
-
-    Examples
-    --------
-    >>> copies_in(np.full(60, 5)), copies_in(np.full(60, 1)), copies_in(np.arange(60))
-    (5, 1, 1)
     """
     if times.size < _LEAST_DISTINCT:
         return 1
@@ -438,8 +433,7 @@ def copies_of(counts: ScoreCounts) -> int:
     Whole cells of scores show copies as single scores do; a sketch, which gives a score to many rows, does
     not.
     """
-    sketched = counts.rank_error > 0.0 and counts.cells is None
-    if sketched or counts.clusters is not None:
+    if _sketched(counts) or counts.clusters is not None:
         return 1
     return copies_in(np.concatenate([atoms.rows for atoms in counts.atoms.values()]))
 

@@ -16,6 +16,8 @@ from localparity._types import BoolArray, Group, IntArray, ScoreRange
 from localparity._validation import Argument, InputError, as_count, as_epsilons
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES, cell_edges
+from localparity.counts._rows import Key
+from localparity.counts._weights import LIMBS
 from localparity.metrics._exact import CellTable, Search
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
@@ -59,7 +61,7 @@ class ScoreSource(Protocol):
 
     Examples
     --------
-    The page "Add an engine" of the documentation has an engine of arrays.
+    The page "Add an engine" of the documentation has an engine for people in a list.
 
     >>> import localparity as lp
     >>> source = lp.engines.protocol.ScoreSource
@@ -226,7 +228,7 @@ class SourceOpener:
             return None
         within = CellSelection(self._level, numbers)
         if rows <= source.max_refined or self._level >= _MAX_LEVEL:
-            finer = CellTable.of_scores(cells.keys, source.count_scores(within))
+            finer = table_of_scores(cells.keys, source.count_scores(within))
         else:
             finer_by = int(np.clip(np.log2(source.max_refined / numbers.size), 2, 10))
             self._level = min(self._level + finer_by, _MAX_LEVEL)
@@ -235,6 +237,19 @@ class SourceOpener:
         if finer.keys != cells.keys or not np.array_equal(finer.rows.sum(axis=0), cells.rows.sum(axis=0)):
             raise rows_changed()
         return finer
+
+
+def table_of_scores(keys: list[Key], counts: ScoreCounts) -> CellTable:
+    """Counts as a table in which every score is a cell."""
+    weighted = any(atoms.units is not None for atoms in counts.atoms.values())
+    scores = np.unique(np.concatenate([np.empty(0), *(atoms.scores for atoms in counts.atoms.values())]))
+    table = CellTable.empty(keys, scores.size, weighted=weighted)
+    for key, atoms in counts.atoms.items():
+        places, column = np.searchsorted(scores, atoms.scores), keys.index(key)
+        table.entries[places, column, 0] = atoms.rows
+        if atoms.units is not None:
+            table.entries[places, column, 1:] = atoms.units.reshape(2 * LIMBS, -1).T
+    return replace(table, numbers=np.full(scores.size, -1), lowest=scores, highest=scores)
 
 
 def _edge_to_edge(table: CellTable, level: int, score_range: ScoreRange) -> CellTable:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -127,32 +127,6 @@ class CellTable:
         lowest, highest = _no_ends(cells)
         return cls(keys, np.arange(cells), lowest, highest, entries)
 
-    @classmethod
-    def of_scores(cls, keys: list[Key], counts: ScoreCounts) -> CellTable:
-        """Counts as a table in which every score is a cell.
-
-        Parameters
-        ----------
-        keys : list of tuple
-            The groups and labels, all of the counts' among them.
-        counts : ScoreCounts
-            Rows counted by score.
-
-        Returns
-        -------
-        CellTable
-            The same rows.
-        """
-        weighted = any(atoms.units is not None for atoms in counts.atoms.values())
-        scores = np.unique(np.concatenate([np.empty(0), *(each.scores for each in counts.atoms.values())]))
-        table = cls.empty(keys, scores.size, weighted=weighted)
-        for key, atoms in counts.atoms.items():
-            places, column = np.searchsorted(scores, atoms.scores), keys.index(key)
-            table.entries[places, column, 0] = atoms.rows
-            if atoms.units is not None:
-                table.entries[places, column, 1:] = atoms.units.reshape(2 * LIMBS, -1).T
-        return replace(table, numbers=np.full(scores.size, -1), lowest=scores, highest=scores)
-
     @property
     def steps(self) -> tuple[IntArray, FloatArray, FloatArray, IntArray, FloatArray]:
         """The table as compiled loops take it."""
@@ -211,13 +185,7 @@ class CellTable:
         return CellTable(self.keys, self.numbers[cells], *ends, self.entries[cells])
 
     def occupied(self) -> CellTable:
-        """The cells that have rows.
-
-        Returns
-        -------
-        CellTable
-            These cells alone.
-        """
+        """The cells that have rows."""
         return self.at(np.flatnonzero(self.rows.any(axis=1)))
 
     def with_finer(self, opened: BoolArray, finer: CellTable) -> CellTable:
@@ -280,33 +248,15 @@ Opener = Callable[[CellTable, BoolArray], CellTable | None]
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """Which cells decide MCDP, of every pair that is compared or of the worst alone.
-
-    Attributes
-    ----------
-    keys : list of tuple
-        The groups and labels.
-    sizes : ndarray
-        How many rows each key has.
-    comparison : Comparison
-        Who is compared; a group that is too small is not.
-    epsilons : ndarray
-        The half-widths of the windows.
-    score_range : tuple of float
-        The range of the scores.
-    resolution : float
-        Fractions of the range that differ by less count as equal.
-    worst : bool
-        Whether the MCDP of the worst pair is all that is asked for.
-    """
+    """Which cells decide MCDP, of every pair that is compared or of the worst alone."""
 
     keys: list[Key]
-    sizes: IntArray
-    comparison: Comparison
+    sizes: IntArray  # how many rows each key has
+    comparison: Comparison  # a group that is too small is not compared
     epsilons: FloatArray
     score_range: ScoreRange
     resolution: float
-    worst: bool = False
+    worst: bool = False  # whether the MCDP of the worst pair is all that is asked for
 
     @cached_property
     def _groups(self) -> tuple[tuple[Group, ...], IntArray]:
@@ -401,30 +351,15 @@ class Grid(NamedTuple):
 
     What lies beyond the first or the last cell is counted with it. Some cells may be cut again, each into
     ``2**bits`` parts; only scores in these then have a cell, numbered as if they were all.
-
-    Attributes
-    ----------
-    scale, first : float
-        A score times the scale, rounded down, less the first is the number of its cell.
-    last : int
-        The number of the last cell, were all of them cut.
-    ordinal : uint64
-        The bits, as a number in the order of the floats, at which the first cell begins.
-    shift : int
-        The bits that tell scores of one cell apart; -1 where cells are between multiples.
-    bits : int
-        The bits that tell the parts of one cell apart.
-    place : ndarray
-        For each cell, the place among those that are cut, -1 for any other; empty where none is cut.
     """
 
-    scale: float
+    scale: float  # a score times the scale, rounded down, less the first is the number of its cell
     first: float
-    last: int
-    ordinal: np.uint64 = np.uint64(0)
-    shift: int = -1
-    bits: int = 0
-    place: IntArray = np.empty(0, dtype=np.int64)
+    last: int  # the number of the last cell, were all of them cut
+    ordinal: np.uint64 = np.uint64(0)  # where the first cell begins, in the order of the floats
+    shift: int = -1  # the bits that tell scores of one cell apart; -1 where cells are between multiples
+    bits: int = 0  # the bits that tell the parts of one cell apart
+    place: IntArray = np.empty(0, dtype=np.int64)  # of each cell among those cut, -1 for others, or empty
 
     @classmethod
     def over(cls, sample: FloatArray, cells: int) -> Grid:
@@ -490,20 +425,8 @@ class Grid(NamedTuple):
 class ArrayRows:
     """Rows in memory; once some cells were opened, those of them.
 
-    Parameters
-    ----------
-    rows : KeyedRows
-        The rows.
-    grid : Grid
-        The cells that they are counted in.
-    score_range : tuple of float
-        The range of the scores.
-    ends : bool
-        Whether to note the lowest and the highest score of each cell, which tells cells of one score.
-    squares : bool
-        Whether to sum up squared weights too, as counts need them.
-    n_jobs : int
-        How many threads count.
+    With `ends`, the lowest and the highest score of each cell are noted, which tells cells of one score; with
+    `squares`, squared weights are summed up too, as counts need them.
     """
 
     def __init__(

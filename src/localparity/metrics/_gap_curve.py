@@ -27,12 +27,16 @@ from localparity.counts._score_counts import (
     strata_of,
     with_everyone,
 )
-from localparity.metrics._kernels import envelope_of, gap_of_pair, largest_gaps, longest_runs
-from localparity.metrics._profile import A_FEW, McdpProfile, Runs, Window, mcdp_of, runs_of
+from localparity.metrics._kernels import gap_of_pair, largest_gaps
+from localparity.metrics._profile import McdpProfile, Runs, Window, mcdp_of, runs_of
 from localparity.predictions import Predictions
 
 if TYPE_CHECKING:
     from localparity.report import GapCurveDisplay
+
+
+_A_FEW = 8
+"""So many epsilons are looked up sooner than all runs are found."""
 
 
 # What bounds the gap of a pair whose scores are only known by cells.
@@ -40,51 +44,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CellGaps:
-    """What is known of a gap curve below each of its knots.
+    """What is known of a gap curve below each of its knots."""
 
-    Attributes
-    ----------
-    lows : ndarray
-        Where the cell begins that ends at the knot; the knot itself where there is none.
-    least, most : ndarray
-        The least and the greatest signed gap that there can be inside the cell.
-    """
-
-    lows: FloatArray
-    least: FloatArray
+    lows: FloatArray  # where the cell begins that ends at the knot; the knot itself where there is none
+    least: FloatArray  # the least and the greatest signed gap that there can be inside the cell
     most: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class Envelope:
-    """Two step functions that hold the absolute gap between them.
+def envelope_of(knots: FloatArray, gap: FloatArray, cells: CellGaps) -> tuple[FloatArray, ...]:
+    """The steps that hold a gap between them: where they begin, the least and the greatest signed gap."""
+    begins = cells.lows.copy()
+    # The gap at a knot is known: a cell that begins there begins with the next float.
+    begins[1:] = np.where(begins[1:] == knots[:-1], np.nextafter(begins[1:], np.inf), begins[1:])
+    steps = np.column_stack([begins < knots, np.ones(knots.size, dtype=bool)])
+    columns = (begins, knots), (cells.least, gap), (cells.most, gap)
+    return tuple(np.column_stack(column)[steps] for column in columns)
 
-    Attributes
-    ----------
-    knots : ndarray
-        Where the steps begin.
-    lower, upper : ndarray
-        The bounds of the absolute gap from each knot up to the next.
-    least, most : ndarray
-        The bounds of the signed gap.
-    cell : ndarray
-        The place of the curve's knot whose cell a step is; -1 where the gap is known.
+
+def longest_run(knots: FloatArray, gap: FloatArray, value: float) -> tuple[int, int]:
+    """The longest run whose least absolute gap is a value, the first of that length: its knot and the next.
+
+    The knots lie in [0, 1], the gap is 0 at the last of them, and some run has the value.
     """
-
-    knots: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    least: FloatArray
-    most: FloatArray
-    cell: IntArray
-
-
-def find_envelope(knots: FloatArray, gap: FloatArray, cells: CellGaps) -> Envelope:
-    """The bounds of the gap, from the gap at the knots and the bounds inside the cells."""
-    begins, least, most, cell = envelope_of(knots, gap, cells.lows, cells.least, cells.most)
-    lower = np.maximum(0.0, np.maximum(least, -most))
-    upper = np.maximum(np.abs(least), np.abs(most))
-    return Envelope(begins, lower, upper, least, most, cell)
+    size = np.abs(gap)
+    turns = np.flatnonzero(np.diff(size >= value, prepend=False))  # runs start and end in turns
+    starts, ends = turns[::2], turns[1::2]
+    lengths = np.where(knots[starts] > 0.0, knots[ends] - knots[starts], 2.0 * knots[ends])
+    lengths[np.minimum.reduceat(size, turns)[::2] > value] = -1.0
+    longest = int(lengths.argmax())
+    return int(starts[longest]), int(ends[longest])
 
 
 # The one type for a number that lies between two ends.
@@ -103,11 +91,8 @@ class Interval:
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> groups = ["a", "b"] * 200
-    >>> found = lp.mcdp_interval(None, [0.25, 0.75] * 200, sensitive_features=groups, confidence=0.9)
-    >>> round(found.low, 3), found.estimate, found.high
-    (0.841, 1.0, 1.0)
+    >>> Interval(0.2, 0.25, 0.3, confidence=0.95).low
+    0.2
     """
 
     low: float
@@ -127,11 +112,6 @@ def units_of(scores: FloatArray, score_range: ScoreRange, resolution: float) -> 
     """Scores, ascending, as fractions of the score range.
 
     A score of few bits that stands for an end of the range may lie beside it, and is at that end.
-
-    Examples
-    --------
-    >>> units_of(np.array([0.1, 0.6], dtype=np.float32).astype(np.float64), (0.1, 1.1), 4.8e-7).round(6)
-    array([0. , 0.5])
     """
     if score_range == (0.0, 1.0):
         return scores
@@ -272,7 +252,7 @@ class GapCurve:
         ndarray
             MCDP at each epsilon.
         """
-        if "_runs" in self.__dict__ or epsilons.size > A_FEW:
+        if "_runs" in self.__dict__ or epsilons.size > _A_FEW:
             return self._runs.mcdp_at(epsilons, self.resolution, self.score_range)
         return mcdp_of(self._unit_knots, self.gap, epsilons, self.resolution, self.score_range)
 
@@ -306,25 +286,21 @@ class GapCurve:
         -------
         list of Window
         """
-        values, place = np.unique(self.mcdp_at(epsilons), return_inverse=True)
-        starts, ends = longest_runs(self._unit_knots, self.gap, values)
-        turns = np.concatenate([[0], np.cumsum((self.gap[1:] > 0.0) != (self.gap[:-1] > 0.0))])
-        windows = [
-            self._window(float(value), int(start), int(end), bool(turns[end - 1] > turns[start]))
-            for value, start, end in zip(values, starts, ends, strict=True)
-        ]
-        return [windows[i] for i in place]
+        values = self.mcdp_at(epsilons).tolist()
+        windows = {value: self._window(value) for value in set(values)}
+        return [windows[value] for value in values]
 
-    def _window(self, value: float, start: int, end: int, turns: bool) -> Window:
-        """The run from the knot `start` up to the knot `end`, in which the gap's sign may turn."""
-        if value == 0.0:
-            low, high = self.score_range
-            return Window(low, high, 0.0, None, None, self.groups, self.label, self.whole)
-        first, second = self.groups
-        higher, lower = (second, first) if self.gap[start] > 0.0 else (first, second)
-        if turns:
-            higher = lower = None
-        low, high = float(self.knots[start]), float(self.knots[end])
+    def _window(self, value: float) -> Window:
+        """The longest run on which the gap is nowhere below one of its values."""
+        low, high = self.score_range
+        higher: Group | None = None
+        lower: Group | None = None
+        if value > 0.0:
+            start, end = longest_run(self._unit_knots, self.gap, value)
+            low, high = float(self.knots[start]), float(self.knots[end])
+            positive = self.gap[start:end] > 0.0
+            if positive.all() or not positive.any():  # the gap's sign does not turn inside
+                lower, higher = self.groups if positive[0] else self.groups[::-1]
         return Window(low, high, value, higher, lower, self.groups, self.label, self.whole)
 
     def plot(self, ax: Any = None, *, confidence: float = 0.95, epsilon: float = 0.0) -> GapCurveDisplay:
@@ -355,12 +331,6 @@ class GapCurve:
         """Return the mean score of group b minus that of group a, as a fraction of the score range."""
         return float(np.sum(self.gap[:-1] * np.diff(self._unit_knots)))
 
-    @cached_property
-    def _envelope(self) -> Envelope:
-        """The bounds of the absolute gap, step by step, of a curve with cells."""
-        assert self.cells is not None
-        return find_envelope(self.knots, self.gap, self.cells)
-
     def bounds(self) -> tuple[GapCurve, GapCurve]:
         """Return two exact curves: the absolute gap is nowhere below the first nor above the second.
 
@@ -368,7 +338,9 @@ class GapCurve:
         are the curve itself.
         """
         if self.cells is not None:
-            knots, lower, upper = self._envelope.knots, self._envelope.lower, self._envelope.upper
+            knots, least, most = envelope_of(self.knots, self.gap, self.cells)
+            lower = np.maximum(0.0, np.maximum(least, -most))
+            upper = np.maximum(np.abs(least), np.abs(most))
         elif self.rank_error > 0.0:
             # Outside of the lowest and the highest score, where these are known, there is no gap.
             ends = () if self.ends_known else self.score_range
@@ -379,7 +351,8 @@ class GapCurve:
             lower, upper = np.maximum(size - reach, 0.0), np.minimum(size + reach, 1.0)
         else:
             return self, self
-        return self._known(knots, lower), self._known(knots, upper)
+        exact = replace(self, knots=knots, gap=lower, rank_error=0.0, cells=None)
+        return exact, replace(exact, gap=upper)
 
     def mcdp_bounds(self, epsilon: float = 0.0) -> Interval:
         """Return MCDP(epsilon) and the bounds that always hold it, equal for an exact curve.
@@ -396,35 +369,11 @@ class GapCurve:
         low, high = (curve.mcdp(epsilon) for curve in self.bounds())
         return Interval(low, self.mcdp(epsilon), high)
 
-    def abcc_bounds(self) -> Interval:
-        """Return ABCC and the bounds that always hold it."""
-        low, high = (curve.abcc() for curve in self.bounds())
-        return Interval(low, self.abcc(), high)
-
-    def mean_difference_bounds(self) -> Interval:
-        """Return the mean difference and the bounds that always hold it."""
-        value = self.mean_difference()
-        if self.cells is None:
-            reach = 2.0 * self.rank_error * (self._spread if self.ends_known else 1.0)
-            return Interval(value - reach, value, value + reach)
-        ends = (self._known(self._envelope.knots, gap) for gap in (self._envelope.least, self._envelope.most))
-        low, high = (end.mean_difference() for end in ends)
-        return Interval(low, value, high)
-
     @property
     def widest_window(self) -> float:
         """The half-width of the widest window that the pair's scores could carry, whoever has which."""
-        lowest = self._unit_knots[0]
-        return float(self._unit_knots[-1]) if lowest <= 0.0 else 0.5 * self._spread
-
-    @property
-    def _spread(self) -> float:
-        """The distance from the lowest score of the pair to the highest, as a fraction of the score range."""
-        return float(self._unit_knots[-1] - self._unit_knots[0])
-
-    def _known(self, knots: FloatArray, gap: FloatArray) -> GapCurve:
-        """A curve of the same pair that is exact."""
-        return replace(self, knots=knots, gap=gap, rank_error=0.0, cells=None)
+        lowest, highest = float(self._unit_knots[0]), float(self._unit_knots[-1])
+        return highest if lowest <= 0.0 else 0.5 * (highest - lowest)
 
 
 # The gap curves of rows that weigh 1, from one sort of all of them.
@@ -432,28 +381,14 @@ class GapCurve:
 
 @dataclass(frozen=True, eq=False)
 class SortedRows:
-    """The rows of some people under one label, sorted by score.
-
-    Attributes
-    ----------
-    predictions : Predictions
-        The people.
-    label : int or None
-        The label of those who are compared.
-    scores, codes : ndarray
-        The score, ascending, and the group and label of each row.
-    group_of : ndarray
-        The group of each code; -1 for those who are not compared.
-    sizes : ndarray
-        How many rows each group has, and everyone last.
-    """
+    """The rows of some people under one label, sorted by score."""
 
     predictions: Predictions
-    label: int | None
+    label: int | None  # of those who are compared
     scores: NDArray[Any]
-    codes: NDArray[Any]
-    group_of: IntArray
-    sizes: IntArray
+    codes: NDArray[Any]  # the group and label of each row
+    group_of: IntArray  # the group of each code; -1 for those who are not compared
+    sizes: IntArray  # how many rows each group has, and everyone last
 
     @classmethod
     def strata(cls, predictions: Predictions, comparison: Comparison) -> Iterator[SortedRows]:

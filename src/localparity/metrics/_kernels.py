@@ -131,65 +131,6 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
 
 
 @compiled
-def longest_runs(knots: FloatArray, gap: FloatArray, values: FloatArray) -> tuple[IntArray, IntArray]:
-    """For each of `values`, ascending, the longest run whose least absolute gap it is: first and next knot.
-
-    `knots` lie in [0, 1] and the gap is 0 at the last of them. Every value is the least absolute gap of some
-    run; of runs of one length the first is taken.
-    """
-    starts = np.zeros(values.size, np.int64)
-    ends = np.zeros(values.size, np.int64)
-    longest = np.full(values.size, -1.0)
-    start_of = np.empty(knots.size, np.int64)
-    value_of = np.empty(knots.size + 1, np.float64)
-    value_of[0] = 0.0
-    depth = 0
-    for knot in range(knots.size):
-        value = abs(gap[knot])
-        start = knot
-        while value_of[depth] > value:
-            start = start_of[depth - 1]
-            place = np.searchsorted(values, value_of[depth])
-            if place < values.size and values[place] == value_of[depth]:
-                length = knots[knot] - knots[start] if knots[start] > 0.0 else 2.0 * knots[knot]
-                if length > longest[place]:
-                    starts[place], ends[place], longest[place] = start, knot, length
-            depth -= 1
-        if value > value_of[depth]:
-            start_of[depth] = start
-            depth += 1
-            value_of[depth] = value
-    return starts, ends
-
-
-@compiled
-def envelope_of(
-    knots: FloatArray, gap: FloatArray, lows: FloatArray, least: FloatArray, most: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-    """The steps that a gap, known at the knots and bounded in the cells that end there, is bounded by.
-
-    Returns where they begin, the least and the greatest signed gap of each, and the knot whose cell it is.
-    """
-    begins = np.empty(2 * knots.size, np.float64)
-    lowest = np.empty(begins.size, np.float64)
-    highest = np.empty(begins.size, np.float64)
-    cell = np.empty(begins.size, np.int64)
-    found = 0
-    for knot in range(knots.size):
-        begin = lows[knot]
-        if knot > 0 and knots[knot - 1] == begin:
-            begin = np.nextafter(begin, np.inf)  # the gap at the knot is known
-        if begin < knots[knot]:
-            begins[found], cell[found] = begin, knot
-            lowest[found], highest[found] = least[knot], most[knot]
-            found += 1
-        begins[found], cell[found] = knots[knot], -1
-        lowest[found], highest[found] = gap[knot], gap[knot]
-        found += 1
-    return begins[:found], lowest[:found], highest[:found], cell[:found]
-
-
-@compiled
 def deciding_steps(
     begins: FloatArray,
     lower: FloatArray,

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from localparity.metrics._gap_curve import GapCurve
     from localparity.report import McdpProfileDisplay
 
-A_FEW = 8
 _SHORTEST = float(np.finfo(np.float64).smallest_subnormal)
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -42,26 +41,10 @@ class Runs(NamedTuple):
         Any run carries a window of half-width 0, also one that is too short a fraction of the range for a
         float.
         """
-        highest = self.values.max(initial=0.0)
-        return np.array(
-            [
-                self._highest(epsilon, resolution, score_range) if epsilon > 0.0 else highest
-                for epsilon in epsilons
-            ]
-        )
-
-    def _highest(self, epsilon: float, resolution: float, score_range: ScoreRange) -> float:
-        longer = np.flatnonzero(self.half_widths > epsilon)
-        if not longer.size:
-            return 0.0
-        values = self.values[longer]
-        highest = values.argmax()
-        # For most epsilons one run settles it.
-        if self.half_widths[longer[highest]] > epsilon + most_rounding(resolution):
-            return float(values[highest])
-        near = self.at(longer)
-        carried = near.half_widths - near.rounding(resolution, score_range)
-        return float(values[carried > epsilon].max(initial=0.0))
+        carried = self.half_widths - self.rounding(resolution, score_range)
+        carriers = (carried > epsilon if epsilon > 0.0 else slice(None) for epsilon in epsilons.ravel())
+        values = np.array([self.values[runs].max(initial=0.0) for runs in carriers])
+        return values.reshape(epsilons.shape)
 
     def steps(self, resolution: float, score_range: ScoreRange) -> IntArray:
         """The places of the leading runs, each longer than the one before by more than rounding."""
@@ -171,14 +154,6 @@ class McdpProfile:
         half_widths = np.maximum(self._runs.half_widths[places], _SHORTEST)
         return np.concatenate([[0.0], half_widths]), np.concatenate([self._runs.values[places], [0.0]])
 
-    @cached_property
-    def _carried_steps(self) -> tuple[FloatArray, FloatArray]:
-        """The steps as epsilons meet them: a run that ties with an epsilon does not carry its window."""
-        runs = self._runs
-        carried = runs.half_widths - runs.rounding(self._resolution, self._score_range)
-        places = leading_runs(carried, runs.values)
-        return carried[places], np.concatenate([runs.values[places], [0.0]])
-
     @property
     def epsilons(self) -> FloatArray:
         """Where the steps begin, from 0 on."""
@@ -225,12 +200,7 @@ class McdpProfile:
         ndarray
             MCDP at each epsilon.
         """
-        if epsilons.size <= A_FEW:
-            # A few are found among the runs sooner than the runs are sorted into steps.
-            found = self._runs.mcdp_at(epsilons.ravel(), self._resolution, self._score_range)
-            return found.reshape(epsilons.shape)
-        carried, values = self._carried_steps
-        return values[np.where(epsilons > 0.0, np.searchsorted(carried, epsilons, side="right"), 0)]
+        return self._runs.mcdp_at(epsilons, self._resolution, self._score_range)
 
     def worst_window(self, epsilon: float = 0.0) -> Window:
         """Return the run that carries the worst window of half-width `epsilon`, of the worst curve.
@@ -312,15 +282,9 @@ class Window:
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> groups = ["a", "a", "b", "b"]
-    >>> rows = lp.Predictions.from_arrays(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=groups)
-    >>> window = lp.gap_curve(rows).worst_window(0.05)
-    >>> window.low, window.high, window.higher
-    (0.4, 0.6, 'b')
-    >>> print(window.sentence)
-    With a threshold from 0.4 up to, but not including, 0.6, people in a are at least 100.0 points more likely
-    to be at or below it than people in b.
+    >>> print(Window(2.0, 6.0, 0.25, higher="m", lower="f", groups=("f", "m"), whole=True).sentence)
+    With a threshold from 2 to 5, people in f are at least 25.0 points more likely to be at or below it than
+    people in m.
     """
 
     low: float
@@ -359,35 +323,23 @@ class Window:
         With a threshold from 2 to 5, people in m are at least 25.0 points more likely than people in f to
         score above it, which is the worse outcome.
         """
-        run, points = run_text(self.low, self.high, self.whole), points_text(self.gap)
-        return "".join(sentence_parts(self, as_higher_is(higher_is), run, points))
+        among = "" if self.label is None else f"among people with label {self.label}, "
+        if self.gap == 0.0:
+            first, second = map(group_text, self.groups)
+            return capitalised(f"{among}no window of this width has a gap between {first} and {second}.")
+        points = points_text(self.gap)
+        where = capitalised(f"{among}with a threshold {run_text(self.low, self.high, self.whole)}, ")
+        if self.higher is None or self.lower is None:
+            first, second = map(group_text, self.groups)
+            return f"{where}{first} and {second} differ by {points}, in a direction that changes inside."
+        higher, lower = self._people(self.higher), self._people(self.lower)
+        if as_higher_is(higher_is) is None:
+            return f"{where}{lower} are {points} more likely to be at or below it than {higher}."
+        # Whoever fares worse is named first.
+        compared = f"{lower} are {points} less likely than {higher}"
+        if higher_is == "worse":
+            compared = f"{higher} are {points} more likely than {lower}"
+        return f"{where}{compared} to score above it, which is the {higher_is} outcome."
 
-
-def sentence_parts(window: Window, higher_is: HigherIs | None, run: str, points: str) -> list[str]:
-    """The sentence about a window: texts, with the name of a group after each but the last.
-
-    Whoever fares worse is named first.
-    """
-    among = "" if window.label is None else f"among people with label {window.label}, "
-    first, second = (group_text(group) for group in window.groups)
-    if window.gap == 0.0:
-        start = capitalised(f"{among}no window of this width has a gap between ")
-        return [start, first, " and ", second, "."]
-    where = capitalised(f"{among}with a threshold {run}, ")
-    if window.higher is None or window.lower is None:
-        return [where, first, " and ", second, f" differ by {points}, in a direction that changes inside."]
-    (higher, higher_name), (lower, lower_name) = (
-        _people(group, window.groups) for group in (window.higher, window.lower)
-    )
-    if higher_is is None:
-        than = f" are {points} more likely to be at or below it than {higher}"
-        return [where + lower, lower_name, than, higher_name, "."]
-    ending = f" to score above it, which is the {higher_is} outcome."
-    if higher_is == "better":
-        return [where + lower, lower_name, f" are {points} less likely than {higher}", higher_name, ending]
-    return [where + higher, higher_name, f" are {points} more likely than {lower}", lower_name, ending]
-
-
-def _people(group: Group, compared: tuple[Group, Group]) -> tuple[str, str]:
-    """People of a group: a text, and the name that follows it."""
-    return ("people overall", "") if group == EVERYONE == compared[1] else ("people in ", group_text(group))
+    def _people(self, group: Group) -> str:
+        return "people overall" if group == EVERYONE == self.groups[1] else f"people in {group_text(group)}"

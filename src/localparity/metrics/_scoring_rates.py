@@ -39,11 +39,8 @@ class CategoryRate:
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> scores, sex = [0.1, 0.3, 0.6, 0.4, 0.6, 0.8], ["f", "f", "f", "m", "m", "m"]
-    >>> rows = lp.Predictions.from_arrays(None, scores, sensitive_features=sex)
-    >>> lp.scoring_rates(rows, min_group_size=1).tables[0].categories[0]
-    CategoryRate(category='f', people=3, share=0.5, scoring_rate=0.3333333333333333, impact_ratio=0.5)
+    >>> CategoryRate("f", people=30, share=0.6, scoring_rate=0.4, impact_ratio=0.8).impact_ratio
+    0.8
     """
 
     category: Group
@@ -68,12 +65,8 @@ class CategoryTable:
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> scores, sex = [0.1, 0.3, 0.6, 0.8], ["f", "m", None, "m"]
-    >>> rows = lp.Predictions.from_arrays(None, scores, sensitive_features=sex, missing_values=())
-    >>> table = lp.scoring_rates(rows, columns=["sex"], min_group_size=1).tables[0]
-    >>> table.columns, table.unknown
-    (('sex',), 1)
+    >>> CategoryTable(("sex",), categories=(), unknown=12).unknown
+    12
     """
 
     columns: tuple[str, ...]
@@ -102,13 +95,9 @@ class ScoringRates:
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> census = lp.datasets.make_census(1000, random_state=0)
-    >>> sex = census.sensitive_features
-    >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
-    >>> rates = lp.scoring_rates(rows).tables[0].categories
-    >>> [(rate.category, rate.people, round(rate.impact_ratio, 3)) for rate in rates]
-    [('Female', 485, 0.613), ('Male', 515, 1.0)]
+    >>> rates = ScoringRates(0.5, people=90, tables=(), min_share=0.02, min_group_size=10)
+    >>> print(rates.notes[-1])
+    These are facts about the data given, not a finding that a tool or its use is lawful.
     """
 
     median: float
@@ -144,12 +133,7 @@ class ScoringRates:
         return tuple(notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the tables as plain dictionaries and lists, with the notes.
-
-        Returns
-        -------
-        dict
-        """
+        """Return the tables as plain dictionaries and lists, with the notes."""
         return {**asdict(self), "notes": list(self.notes), "source": SOURCE}
 
 
@@ -215,7 +199,9 @@ def _parts(counts: ScoreCounts, columns: Sequence[str] | None) -> dict[tuple[str
         raise InputError("must have rows of weight 1 without clusters", argument="data")
     width = max(len(group) if isinstance(group, tuple) else 1 for group in counts.groups)
     numbered = [f"category {place + 1}" for place in range(width)] if width > 1 else ["category"]
-    names = _names(columns, numbered)
+    names = numbered if columns is None else list(map(str, columns))
+    if len(names) != width:
+        raise InputError(f"must have {width} names, got {len(names)}", argument="columns")
     if width == 1:
         return {(names[0],): counts}
     parts: dict[tuple[str, ...], ScoreCounts] = {}
@@ -227,13 +213,6 @@ def _parts(counts: ScoreCounts, columns: Sequence[str] | None) -> dict[tuple[str
         joined = {key: Atoms.join(scores) for key, scores in atoms.items()}
         parts[(name,)] = ScoreCounts(joined, counts.score_range, counts.resolution)
     return {**parts, tuple(names): counts}
-
-
-def _names(columns: Sequence[str] | None, numbered: list[str]) -> list[str]:
-    names = numbered if columns is None else list(map(str, columns))
-    if len(names) != len(numbered):
-        raise InputError(f"must have {len(numbered)} names, got {len(names)}", argument="columns")
-    return names
 
 
 def _median(atoms: Atoms) -> float:

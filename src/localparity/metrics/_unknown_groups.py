@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._text import percent
-from localparity._types import Criterion, FloatArray, IntArray, ScoreRange
+from localparity._text import capitalised, percent
+from localparity._types import BoolArray, Criterion, FloatArray, IntArray, ScoreRange
 from localparity._validation import InputError, as_epsilons, as_fraction, lacks_group
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison
@@ -24,13 +24,6 @@ from localparity.metrics._within import within_bound
 _MOST_TRIED = 2000
 _HALVINGS = 60
 _ROUNDING = 1e-12
-
-
-class End(NamedTuple):
-    """The smallest or the largest MCDP: a bound that holds, and whether an assignment attains it."""
-
-    value: float
-    exact: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,35 +67,32 @@ class Unassigned:
         """MCDP(0) of the people whose group is known."""
         return float(np.abs(self.first / self.first[-1] - self.second / self.second[-1]).max())
 
-    def mcdp(self, gap: FloatArray, epsilon: float) -> float:
-        """MCDP(epsilon) of a gap at the knots."""
-        at = np.array([epsilon])
-        return float(mcdp_of(self.knots, gap, at, self.resolution, self.score_range)[0])
+    def largest(self, epsilons: FloatArray) -> FloatArray:
+        """MCDP of the largest absolute gap at each threshold: exact at epsilon 0, and a bound above it."""
+        return self._mcdp(np.maximum(self._most, self.swapped._most), epsilons)
+
+    def smallest(self, epsilons: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """The smallest MCDP over all assignments, or what it does not fall below, and whether it is exact.
+
+        It is exact at epsilon 0 with two groups and no weights, unless too many assignments would have to be
+        tried. Elsewhere it is MCDP of the smallest absolute gap that each threshold by itself allows.
+        """
+        closest = np.maximum(-self._most, -self.swapped._most)
+        lows, at_zero = self._mcdp(np.maximum(closest, 0.0), epsilons), epsilons <= 0.0
+        if not at_zero.any() or not self.whole or self.neither:
+            return lows, np.zeros(epsilons.size, dtype=bool)
+        lows[at_zero], exact = _smallest_gap(self)
+        return lows, at_zero & exact
+
+    def _mcdp(self, gap: FloatArray, epsilons: FloatArray) -> FloatArray:
+        return mcdp_of(self.knots, gap, epsilons, self.resolution, self.score_range).copy()
 
     @cached_property
-    def everywhere(self) -> FloatArray:
+    def _most(self) -> FloatArray:
         """At each knot the largest signed gap: the unknown up to it join the first group, the others not."""
         above = self.unknown[-1] - self.unknown
         shares = (self.first + self.unknown) / (self.first[-1] + self.unknown)
         return np.asarray(shares - self.second / (self.second[-1] + above), dtype=np.float64)
-
-
-def largest_mcdp(sides: Unassigned, epsilon: float) -> End:
-    """MCDP of the largest absolute gap at each threshold: exact at epsilon 0, and a bound above it."""
-    envelope = np.maximum(sides.everywhere, sides.swapped.everywhere)
-    return End(sides.mcdp(envelope, epsilon), exact=epsilon <= 0.0)
-
-
-def smallest_mcdp(sides: Unassigned, epsilon: float) -> End:
-    """The smallest MCDP over all assignments, or what it does not fall below.
-
-    It is exact at epsilon 0 with two groups and no weights, unless too many assignments would have to be
-    tried. Elsewhere it is MCDP of the smallest absolute gap that each threshold by itself allows.
-    """
-    if epsilon <= 0.0 and sides.whole and not sides.neither:
-        return _smallest_gap(sides)
-    closest = np.maximum(-sides.everywhere, -sides.swapped.everywhere)
-    return End(sides.mcdp(np.maximum(closest, 0.0), epsilon), exact=False)
 
 
 # The smallest MCDP(0) of two groups, where everybody weighs 1.
@@ -135,8 +125,8 @@ def _falls_and_rises(sides: Unassigned, joined: int) -> tuple[float, float]:
     return max(float(fall), 0.0), max(float(rise), 0.0)
 
 
-def _smallest_gap(sides: Unassigned) -> End:
-    """The smallest MCDP(0) over all assignments; a bound where too many would have to be tried."""
+def _smallest_gap(sides: Unassigned) -> tuple[float, bool]:
+    """The smallest MCDP(0) over all assignments; or a bound, not exact, where too many would be tried."""
     everybody = int(sides.unknown[-1])
 
     def ends(joined: int) -> tuple[float, float]:
@@ -148,11 +138,11 @@ def _smallest_gap(sides: Unassigned) -> End:
     lower = _first(lambda joined: ends(joined)[0] < value - _ROUNDING, everybody)
     upper = _first(lambda joined: ends(joined)[1] >= value - _ROUNDING, everybody)
     if upper - lower > _MOST_TRIED:
-        return End(bound, exact=False)
+        return bound, False
     for joined in range(lower, upper):
         if _path(sides, joined, value - _ROUNDING) is not None:
             value = _smallest_gap_of(sides, joined)
-    return End(value, exact=True)
+    return value, True
 
 
 def _smallest_gap_of(sides: Unassigned, joined: int) -> float:
@@ -262,12 +252,9 @@ class GroupBounds:
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> scores, sex = [0.1, 0.3, 0.5, 0.4, 0.6, 0.9], ["f", "f", "f", "m", "m", None]
-    >>> rows = lp.Predictions.from_arrays(None, scores, sensitive_features=sex, missing_values=())
-    >>> bounds = lp.unknown_groups(rows).bounds[0]
-    >>> bounds.low, round(bounds.high, 3), bounds.high_exact
-    (0.5, 0.667, True)
+    >>> ends = {"low": 0.5, "low_exact": True, "high": 0.75, "high_exact": False}
+    >>> print(GroupBounds(epsilon=0.1, estimate=0.6, **ends).sentence)
+    Whatever the unknown groups are, MCDP(0.1) is at least 50.00% and at most 75.00%.
     """
 
     epsilon: float
@@ -307,12 +294,9 @@ class Breakdown:
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> scores, sex = [0.1, 0.3, 0.5, 0.4, 0.6, 0.9], ["f", "f", "f", "m", "m", None]
-    >>> rows = lp.Predictions.from_arrays(None, scores, sensitive_features=sex, missing_values=())
-    >>> breakdown = lp.unknown_groups(rows).breakdown(0.5)
-    >>> breakdown.passes, breakdown.wrong, breakdown.added
-    (False, 1, 1)
+    >>> change = {"wrong": 1, "known": 5, "added": None, "unknown": 0}
+    >>> print(*Breakdown(max_mcdp=0.5, passes=True, exact=True, **change).sentences)
+    1 wrong ones of the 5 known groups (20.00%) could change the verdict.
     """
 
     max_mcdp: float
@@ -324,33 +308,23 @@ class Breakdown:
     exact: bool
 
     @property
-    def wrong_share(self) -> float:
-        """The share of the known groups that would have to be wrong; NaN where there is no such number."""
-        return float("nan") if self.wrong is None else self.wrong / self.known
-
-    @property
-    def added_share(self) -> float:
-        """The share of the unknown groups that would change the verdict; NaN where none would."""
-        return float("nan") if self.added is None else self.added / max(self.unknown, 1)
-
-    @property
     def sentences(self) -> tuple[str, ...]:
         """The breakdown point in words."""
-        verdict = "within" if self.passes else "above"
         sentences = []
         if self.unknown:
             how = f"not even all {self.unknown:,} unknown groups could change that"
             if self.added is not None:
-                needed = f"{self.added:,} of the {self.unknown:,} unknown groups"
-                how = self._could_change(f"{needed} ({percent(self.added_share)})", "that")
+                how = self._change("that", self.added, "of", self.unknown, "unknown")
+            verdict = "within" if self.passes else "above"
             sentences.append(f"MCDP(0) of the known groups is {verdict} {percent(self.max_mcdp)}; {how}.")
         if self.wrong is not None:
-            needed = f"{self.wrong:,} wrong ones of the {self.known:,} known groups"
-            how = self._could_change(f"{needed} ({percent(self.wrong_share)})", "the verdict")
-            sentences.append(f"{how[0].upper()}{how[1:]}.")
+            how = self._change("the verdict", self.wrong, "wrong ones of", self.known, "known")
+            sentences.append(f"{capitalised(how)}.")
         return tuple(sentences)
 
-    def _could_change(self, needed: str, what: str) -> str:
+    def _change(self, what: str, few: int, of: str, all_of_them: int, kind: str) -> str:
+        """How few groups change the verdict, in words."""
+        needed = f"{few:,} {of} the {all_of_them:,} {kind} groups ({percent(few / all_of_them)})"
         return (
             f"{needed} could change {what}"
             if self.exact
@@ -373,12 +347,8 @@ class UnknownGroups:
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> scores, sex = [0.1, 0.3, 0.5, 0.4, 0.6, 0.9], ["f", "f", "f", "m", "m", None]
-    >>> rows = lp.Predictions.from_arrays(None, scores, sensitive_features=sex, missing_values=())
-    >>> result = lp.unknown_groups(rows, epsilon=[0, 0.1])
-    >>> result.unknown, [(bounds.epsilon, round(bounds.high, 3)) for bounds in result.bounds]
-    (1, [(0.0, 0.667), (0.1, 0.333)])
+    >>> UnknownGroups(unknown=1, known=5, bounds=(), sides=())
+    UnknownGroups(unknown=1, known=5, bounds=())
     """
 
     unknown: int
@@ -470,8 +440,12 @@ def unknown_groups(
     >>> import localparity as lp
     >>> scores, sex = [0.1, 0.3, 0.5, 0.4, 0.6, 0.9], ["f", "f", "f", "m", "m", None]
     >>> rows = lp.Predictions.from_arrays(None, scores, sensitive_features=sex, missing_values=())
-    >>> print(lp.unknown_groups(rows).bounds[0].sentence)
+    >>> result = lp.unknown_groups(rows)
+    >>> print(result.bounds[0].sentence)
     Whatever the unknown groups are, MCDP(0) is between 50.00% and 66.67%.
+    >>> breakdown = result.breakdown(0.5)
+    >>> breakdown.passes, breakdown.wrong, breakdown.added
+    (False, 1, 1)
     """
     comparison = Comparison(criterion, min_group_size=min_group_size)
     counts = as_counts(checked_data(data, comparison, unknown=True))
@@ -487,8 +461,7 @@ def bounds_of(counts: ScoreCounts, comparison: Comparison, epsilons: FloatArray)
             argument="data",
         )
     known = counts.without([group for group in counts.groups if lacks_group(group)])
-    curves = gap_curves(known, comparison)
-    estimates = np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0)
+    estimates = np.max([curve.mcdp_at(epsilons) for curve in gap_curves(known, comparison)], axis=0)
     sides, n_unknown, n_known = [], 0, 0
     for label, stratum in strata_of(known, comparison).items():
         unknown = Atoms.join(
@@ -499,20 +472,22 @@ def bounds_of(counts: ScoreCounts, comparison: Comparison, epsilons: FloatArray)
         sides.append(tuple(Unassigned.of((a, b, unknown), counts, neither=neither) for a, b in pairs))
         n_unknown += unknown.size
         n_known += sum(atoms.size for atoms in stratum.values())
-    bounds = []
-    for epsilon, estimate in zip(epsilons.tolist(), estimates.tolist(), strict=True):
-        pairs_of_all = [pair for stratum in sides for pair in stratum]
-        lows = [smallest_mcdp(pair, epsilon) for pair in pairs_of_all]
-        low, high = max(end.value for end in lows), max(largest_mcdp(pair, epsilon) for pair in pairs_of_all)
-        tight = low == high.value
-        bounds.append(
-            GroupBounds(
-                epsilon=epsilon,
-                estimate=estimate,
-                low=low,
-                high=high.value,
-                low_exact=tight or all(end.exact for end in lows),  # a bound may hide a pair that is worse
-                high_exact=tight or high.exact,
-            )
+    of_all = [pair for stratum in sides for pair in stratum]
+    smallest, exact = (
+        np.stack(parts) for parts in zip(*(pair.smallest(epsilons) for pair in of_all), strict=True)
+    )
+    lows, highs = smallest.max(axis=0), np.max([pair.largest(epsilons) for pair in of_all], axis=0)
+    # Where a bound is not exact it may hide a pair that is worse.
+    low_exact, high_exact = exact.all(axis=0) | (lows == highs), (epsilons <= 0.0) | (lows == highs)
+    bounds = tuple(
+        GroupBounds(
+            epsilon=float(epsilon),
+            estimate=float(estimates[at]),
+            low=float(lows[at]),
+            high=float(highs[at]),
+            low_exact=bool(low_exact[at]),
+            high_exact=bool(high_exact[at]),
         )
-    return UnknownGroups(unknown=n_unknown, known=n_known, bounds=tuple(bounds), sides=tuple(sides))
+        for at, epsilon in enumerate(epsilons)
+    )
+    return UnknownGroups(unknown=n_unknown, known=n_known, bounds=bounds, sides=tuple(sides))

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from localparity._io._sealed import Files
 from localparity._progress import Progress, progress_bar
@@ -29,13 +28,7 @@ from localparity.models._bound import (
     search_strength,
 )
 from localparity.models._encoding import TableFeatures, UnseenValuesWarning
-from localparity.models._folder import (
-    FolderMixin,
-    as_json,
-    dump_classes,
-    restore_classes,
-    restore_groups,
-)
+from localparity.models._folder import FolderMixin, as_json, dump_classes, restore_classes, restore_groups
 from localparity.models._rows import RowsClassifier, TrainingRows, as_seed
 
 # What one kind of model does for `BoundedClassifier`: it is trained, gives scores and is stored.
@@ -116,25 +109,9 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
     promise_: str
     model_: Any
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The features, in the columns that `fit` had.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            The second column is the score.
-        """
-        check_is_fitted(self)
-        scores = self.model_.scores(self._read_features(X)).astype(np.float64, copy=False)
-        return np.column_stack([1.0 - scores, scores])
-
-    def _check_parameters(self) -> None:
-        """Check the parameters that only this class has."""
+    def _predict(self, X: Any) -> FloatArray:
+        scores: FloatArray = self.model_.scores(self._read_features(X)).astype(np.float64, copy=False)
+        return scores
 
     def _check_all(self) -> None:
         as_epsilon(self.epsilon)
@@ -149,7 +126,6 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
         as_probability(self.validation_fraction, "validation_fraction")
         if self.patience is not None:
             as_count(self.patience, "patience")
-        self._check_parameters()
         if self.max_mcdp is None:
             self._given_strength()
 
@@ -157,9 +133,6 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
         return as_strength(self._default_strength() if self.strength is None else self.strength)
 
     def _learn(self, rows: TrainingRows) -> None:
-        for name in ("trials_", "bound_met_"):
-            # A search for a bound in an earlier fit leaves nothing behind.
-            self.__dict__.pop(name, None)
         self.classes_, self.groups_ = rows.classes, rows.group_names
         seed, fraction = as_seed(self.random_state), self.validation_fraction
         validation = tested = None

@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from localparity._types import Criterion, FloatArray, Seed
-from localparity._validation import InputWarning, as_epsilon, as_fraction, as_probability
+from localparity._validation import InputWarning, as_bounded_epsilon, as_fraction, as_probability
 from localparity.counts import Comparison
 from localparity.metrics import Interval, mcdp
 from localparity.metrics._within import within_bound
@@ -67,14 +67,8 @@ class BoundNotMetWarning(InputWarning):
     Examples
     --------
     >>> import warnings
-    >>> import localparity as lp
-    >>> census = lp.datasets.make_census(1000, random_state=0)
-    >>> model = lp.models.LocalParityClassifier(max_mcdp=1e-6, steps=5, random_state=0)
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", lp.models.BoundNotMetWarning)
-    ...     model = model.fit(census.data, census.target, sensitive_features=census.sensitive_features)
-    >>> model.bound_met_
-    False
+    ...     warnings.simplefilter("error", BoundNotMetWarning)  # a fit that misses its bound raises
     """
 
 
@@ -126,17 +120,19 @@ class Bound(NamedTuple):
     confidence: float | None = None
 
     @classmethod
+    def checked(
+        cls, max_mcdp: Any, epsilon: Any, criterion: Criterion, confidence: float | None = None
+    ) -> Bound:
+        """Return a bound, or raise a ValueError."""
+        Comparison(criterion)
+        if confidence is not None:
+            as_probability(confidence)
+        return cls(as_fraction(max_mcdp, "max_mcdp"), as_bounded_epsilon(epsilon), criterion, confidence)
+
+    @classmethod
     def of(cls, estimator: Any) -> Bound:
         """Return the bound that an estimator's parameters state, or raise a ValueError."""
-        Comparison(estimator.criterion)
-        if estimator.confidence is not None:
-            as_probability(estimator.confidence)
-        return cls(
-            as_fraction(estimator.max_mcdp, "max_mcdp"),
-            as_epsilon(estimator.epsilon),
-            estimator.criterion,
-            estimator.confidence,
-        )
+        return cls.checked(estimator.max_mcdp, estimator.epsilon, estimator.criterion, estimator.confidence)
 
     @property
     def among(self) -> str:
@@ -194,11 +190,7 @@ class Bound(NamedTuple):
             random_state=seed,
         )
         null = permutation_test(
-            people,
-            epsilon=self.epsilon,
-            criterion=self.criterion,
-            n_resamples=n_resamples,
-            random_state=seed,
+            people, epsilon=self.epsilon, criterion=self.criterion, n_resamples=n_resamples, random_state=seed
         )
         precision = _average_precision(rows, scores)
         return Measured(rows.size, precision, interval.estimate, interval, null.null_mean)
@@ -232,13 +224,7 @@ def _average_precision(rows: TrainingRows, scores: FloatArray) -> float:
 
 
 def round_up(value: float) -> float:
-    """Return a number rounded up to four decimals.
-
-    Examples
-    --------
-    >>> round_up(0.12), round_up(0.12 + 1e-16), round_up(0.12345)
-    (0.12, 0.1201, 0.1235)
-    """
+    """Return a number rounded up to four decimals."""
     near = round(value, 4)
     return near if near >= value else (math.floor(1e4 * value) + 1) / 1e4
 

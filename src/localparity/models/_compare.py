@@ -11,16 +11,12 @@ import numpy as np
 
 from localparity._progress import progress_bar
 from localparity._types import ArrayLike, Criterion, FloatArray, Groups, Seed
-from localparity._validation import as_choice, as_count, as_epsilon, as_fraction, as_probability, require
-from localparity.counts._comparison import CRITERIA
+from localparity._validation import as_choice, as_count, as_probability, require
 from localparity.models._bound import Bound, accept_in_order, choose
 from localparity.models._encoding import with_categories
 from localparity.models._frontier import Frontier, FrontierSettings, frontier_on
 from localparity.models._outcomes import ModelComparison, Outcome, measure_shortfalls, outcome_name
 from localparity.models._rows import TrainingRows, as_seed, check_training_rows
-
-# The models that a comparison tries, fitted, and their scores on the validation and the test part.
-
 
 REPAIR_SHARES = (1.0, 0.5, 0.0)
 """Of the bound: a repair that aims below it has room for how new people differ."""
@@ -180,9 +176,7 @@ def compare(
     random_state: Seed = None,
     verbose: bool = False,
 ) -> ModelComparison:
-    """Train ERM, DiffMCDP and boosted trees, plain and penalised, repair each, and compare them.
-
-    A group-blind repair, which needs no group at prediction, is compared with them.
+    """Train ERM, DiffMCDP and boosted trees, repair each, and compare them, a group-blind repair among them.
 
     Half of the rows are trained on. A quarter, the validation part, chooses each method's strength and the
     bound of each repair: the most accurate whose MCDP(epsilon) there is within `max_mcdp`, else the one with
@@ -198,21 +192,12 @@ def compare(
 
     Parameters
     ----------
-    X : array-like or data frame of shape (n_samples, n_features)
-        The features; text columns of a data frame are categories.
-    y : array-like of shape (n_samples,)
-        Two classes.
-    sensitive_features : array-like, data frame or mapping of columns
-        The group of each row; of several columns, the combinations that occur.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights that are not negative; a row of weight 0 counts as absent.
+    X, y, sensitive_features, sample_weight
+        The rows, their classes, groups and weights, as in `LocalParityClassifier.fit`.
     max_mcdp : float
         The bound that methods are chosen for.
-    epsilon : float
-        The half-width of the windows.
-    criterion : str
-        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
-        "equalized_odds".
+    epsilon, criterion
+        The half-width of the windows, and who is compared, as in `mcdp`.
     booster : str
         "lightgbm" or "xgboost".
     steps : int
@@ -234,25 +219,14 @@ def compare(
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(1000, random_state=0)
-    >>> comparison = compare(
-    ...     census.data,
-    ...     census.target,
-    ...     sensitive_features=census.sensitive_features,
-    ...     steps=20,
-    ...     n_resamples=50,
-    ...     random_state=0,
-    ... )
+    >>> rows, options = (census.data, census.target), {"steps": 20, "n_resamples": 50, "random_state": 0}
+    >>> comparison = compare(*rows, sensitive_features=census.sensitive_features, **options)
     >>> [outcome.name for outcome in comparison.outcomes][:2]
     ['ERM', 'ERM, repaired']
     """
-    bound = Bound(
-        as_fraction(max_mcdp, "max_mcdp"), as_epsilon(epsilon), as_choice(criterion, "criterion", CRITERIA)
-    )
+    bound = Bound.checked(max_mcdp, epsilon, criterion)
     settings = CompareSettings(
-        bound,
-        as_seed(random_state),
-        as_choice(booster, "booster", _BOOSTERS),
-        as_count(steps, "steps"),
+        bound, as_seed(random_state), as_choice(booster, "booster", _BOOSTERS), as_count(steps, "steps")
     )
     confidence = as_probability(confidence)
     as_count(n_resamples, "n_resamples")
@@ -278,15 +252,6 @@ def compare(
         candidates.models,
         fitted_on,
     )
-
-
-def _shown(title: str, attempts: Sequence[MakeCandidate], verbose: bool) -> Iterator[MakeCandidate]:
-    """Yield attempts, with a progress bar that advances after each."""
-    with progress_bar(title, len(attempts), shown=verbose) as progress:
-        for done, attempt in enumerate(attempts, start=1):
-            yield attempt
-            if progress is not None:
-                progress({"step": done})
 
 
 class _Candidates:
@@ -317,7 +282,7 @@ class _Candidates:
         if method.is_repair:
             self._add_attained(name, fits)
             return
-        trained = [fit() for fit in _shown(name, fits, self.verbose)]
+        trained = [fit() for fit in self._shown(name, fits)]
         self._choose(name, trained)
         repairs = [
             partial(repair_candidate, candidate, share, self.rows, self.settings)
@@ -345,13 +310,21 @@ class _Candidates:
             self.left_out[FRONTIER] = str(error)
             return None
 
+    def _shown(self, title: str, attempts: Sequence[MakeCandidate]) -> Iterator[MakeCandidate]:
+        """Yield attempts, with a progress bar that advances after each."""
+        with progress_bar(title, len(attempts), shown=self.verbose) as progress:
+            for done, attempt in enumerate(attempts, start=1):
+                yield attempt
+                if progress is not None:
+                    progress({"step": done})
+
     def _add_attained(
         self, name: str, attempts: Sequence[MakeCandidate], *, is_repaired: bool = False
     ) -> None:
         """Add the outcome of the attempts that attain their bounds; if none does, say why."""
         candidates, refusals = list[Candidate](), list[str]()
         title = outcome_name(name, is_repaired=is_repaired)
-        for attempt in _shown(title, attempts, self.verbose):
+        for attempt in self._shown(title, attempts):
             try:
                 candidates.append(attempt())
             except ValueError as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from localparity._text import brief
 from localparity._types import FloatArray
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from narwhals import Series
 
 
-# The columns of tables as people have them: numbers and texts, some of them missing.
-
-
 class FeatureColumn(NamedTuple):
     """A column's values, float64 with NaN where missing or texts as codes, and the categories it declares."""
 
@@ -49,11 +46,6 @@ class FeatureColumn(NamedTuple):
     def is_text(self) -> bool:
         """Whether it holds anything but numbers."""
         return isinstance(self.values, Coded)
-
-    @property
-    def rows(self) -> int:
-        """How many values it has."""
-        return len(self.values.codes if isinstance(self.values, Coded) else self.values)
 
     @property
     def coded(self) -> Coded:
@@ -117,12 +109,12 @@ _FEWEST_NAMED = 10
 
 
 class UnseenValuesWarning(UserWarning):
-    """Rows have values that `fit` did not see: new categories, or missing values in a column that had none.
+    """Rows have values that `fit` did not see: new categories, or missing values where it saw none.
 
     Examples
     --------
-    >>> issubclass(UnseenValuesWarning, UserWarning)
-    True
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", UnseenValuesWarning)  # a prediction for such rows raises
     """
 
 
@@ -138,10 +130,8 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the columns' values."""
         columns = table_columns(self, X, reset=True)
-        weights = (
-            np.ones(columns[0].rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        )
-        return self.learn(columns, weights)
+        weights = np.ones(_num_samples(X)) if sample_weight is None else sample_weight
+        return self.learn(columns, np.asarray(weights, dtype=np.float64))
 
     def transform(self, X: Any) -> FloatArray:
         """Return the matrix of the table's rows."""
@@ -188,7 +178,6 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return encoder
 
     def _take(self, learned: dict[str, Any]) -> None:
-        """Take what `to_dict` described."""
         self.names_ = list(map(str, learned["names"]))
         self.categories_ = [None if known is None else list(known) for known in learned["categories"]]
         for value in (value for known in self.categories_ for value in known or ()):
@@ -263,11 +252,6 @@ class TableEncoder(CategoryEncoder):
                 names.extend(f"{name}={value}" for value in known if value is not None)
             names.extend([f"{name} is missing"] if had_missing else [])
         return np.asarray(names, dtype=object)
-
-    @property
-    def n_features_out(self) -> int:
-        """The number of columns of the matrix."""
-        return len(self.get_feature_names_out())
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything learned, as plain lists."""
@@ -347,9 +331,6 @@ def _level_of_caller() -> int:
     while frame is not None and frame.f_globals["__name__"].startswith("localparity."):
         level, frame = level + 1, frame.f_back
     return level
-
-
-# The features of an estimator: a table's columns, learned at `fit`, as one matrix of numbers.
 
 
 class TableFeatures:

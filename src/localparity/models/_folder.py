@@ -12,7 +12,7 @@ from dataclasses import replace
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,11 +66,21 @@ def load(folder: str | Path) -> Any:
     >>> lp.load(folder).mcdp_ == repair.mcdp_
     True
     """
-    return _load(Path(folder), None)
+    path = Path(folder) / DESCRIPTION
+
+    def read(sealed: SealedFolder) -> Any:
+        with reading(str(path)):
+            return _revive(sealed.facts, str(path), sealed.read_files())
+
+    try:
+        return read_folder(path.parent, DESCRIPTION, read)
+    except OSError as error:
+        reason = f"{path.name} cannot be read ({error.strerror})"
+        raise ValueError(f"there is no model in {folder}: {reason}") from error
 
 
 class FolderMixin(ABC):
-    """`save` and `load` for an estimator that can describe and restore itself."""
+    """`save` for an estimator that can describe and restore itself, as `load` asks it to."""
 
     get_params: Callable[..., dict[str, Any]]
     _unsaved: ClassVar[dict[str, Any]] = {}
@@ -92,12 +102,12 @@ class FolderMixin(ABC):
         card : ModelCard, optional
             What people should know of the model; by default `card()`, what the estimator knows itself.
         """
-        told = self.card() if card is None else card
+        described = self.card() if card is None else card
         write_folder(
             Path(folder),
             DESCRIPTION,
             *self._facts_and_files(),
-            lambda sha256: card_files(replace(told, model_sha256=sha256)),
+            lambda sha256: card_files(replace(described, model_sha256=sha256)),
         )
 
     def card(self) -> ModelCard:
@@ -118,23 +128,6 @@ class FolderMixin(ABC):
             **{name: getattr(self, name) for name in _BOUND if hasattr(self, name)},
             promise=getattr(self, "promise_", None),
         )
-
-    @classmethod
-    def load(cls, folder: str | Path) -> Self:
-        """Load a fitted estimator of this class; `localparity.load` loads any.
-
-        Parameters
-        ----------
-        folder : path
-            The folder that `save` wrote. A folder that is not a whole model is a ValueError.
-
-        Returns
-        -------
-        estimator
-            Ready to predict.
-        """
-        loaded: Self = _load(Path(folder), cls)
-        return loaded
 
     @abstractmethod
     def _dump(self) -> tuple[dict[str, Any], Files]:
@@ -192,60 +185,25 @@ def needs_group(estimator: Any) -> bool:
 
 def parse_files(files: Files) -> Any:
     """Return the estimator that the content of a folder's files describes."""
-    facts = _checked(parse_sealed(files[DESCRIPTION]), DESCRIPTION)
-    return _revive(facts, files, _estimator_class(facts))
+    return _revive(parse_sealed(files[DESCRIPTION]), DESCRIPTION, files)
 
 
-def _load(folder: Path, kind: type[FolderMixin] | None) -> Any:
-    path = folder / DESCRIPTION
-
-    def read(sealed: SealedFolder) -> Any:
-        with reading(str(path)):
-            facts = _checked(sealed.facts, str(path))
-            name, expected = facts["estimator"], kind or _estimator_class(facts)
-        if name != expected.__name__:
-            reason = f"holds a {name}, not a {expected.__name__}; use localparity.load"
-            raise InputError(reason, file=folder)
-        with reading(str(path)):
-            return _revive(facts, sealed.read_files(), expected)
-
-    try:
-        return read_folder(folder, DESCRIPTION, read)
-    except OSError as error:
-        reason = f"{path.name} cannot be read ({error.strerror})"
-        raise ValueError(f"there is no model in {folder}: {reason}") from error
-
-
-def _checked(facts: dict[str, Any], name: str) -> dict[str, Any]:
+def _revive(facts: dict[str, Any], name: str, files: Files) -> Any:
     check_format(facts["format"], FORMAT, name, advice="train the model again")
-    return facts
-
-
-def _estimator_class(facts: dict[str, Any]) -> type[FolderMixin]:
-    name = facts["estimator"]
-    if name not in ESTIMATORS:
-        raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {name!r}")
-    kind: type[FolderMixin] = getattr(import_module(ESTIMATORS[name]), name)
-    return kind
-
-
-def _revive(facts: dict[str, Any], files: Files, kind: type[FolderMixin]) -> Any:
-    parameters = facts["parameters"]
-    estimator = kind(
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()}
-    )
+    kind = facts["estimator"]
+    if kind not in ESTIMATORS:
+        raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {kind!r}")
+    parameters = {
+        parameter: tuple(value) if isinstance(value, list) else value
+        for parameter, value in facts["parameters"].items()
+    }
+    estimator = getattr(import_module(ESTIMATORS[kind]), kind)(**parameters)
     estimator._restore(facts["learned"], files)
     return estimator
 
 
 def as_json(value: Any, name: str) -> Any:
-    """Return a value as JSON has it, numpy's numbers as Python's; anything else is a ValueError.
-
-    Examples
-    --------
-    >>> as_json({"depths": (np.int64(3), None)}, "booster_params")
-    {'depths': [3, None]}
-    """
+    """Return a value as JSON has it, numpy's numbers as Python's; anything else is a ValueError."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, Mapping):
         return {str(key): as_json(part, name) for key, part in value.items()}

@@ -48,12 +48,8 @@ class Frontier:
         cover how the fitted scores and their MCDP vary.
     noise_floor : float
         MCDP(epsilon) expected under parity among these people.
-    epsilon : float
-        The half-width of the windows.
-    criterion : str
-        Who is compared.
-    confidence : float
-        That of the band.
+    epsilon, criterion, confidence
+        The half-width of the windows, who is compared, and the confidence of the band.
     rows : int
         The number of people measured.
     left_out : tuple
@@ -61,22 +57,9 @@ class Frontier:
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> found = lp.results.Frontier(
-    ...     max_mcdp=(0.0, 0.1),
-    ...     mcdp=(0.02, 0.1),
-    ...     average_precision=(0.7, 0.78),
-    ...     low=(0.68, 0.76),
-    ...     high=(0.72, 0.8),
-    ...     noise_floor=0.02,
-    ...     epsilon=0.0,
-    ...     criterion="demographic_parity",
-    ...     confidence=0.95,
-    ...     rows=2000,
-    ... )
-    >>> round(found.average_precision_at(0.06), 4), round(found.shortfall(0.06, 0.71), 4)
-    (0.74, 0.03)
-    >>> found.describe(0.06, 0.71)
+    >>> bounds, reached, band = (0.0, 0.1), (0.7, 0.78), ((0.68, 0.76), (0.72, 0.8))
+    >>> frontier = Frontier(bounds, (0.02, 0.1), reached, *band, 0.02, 0.0, "demographic_parity", 0.95, 2000)
+    >>> frontier.describe(0.06, 0.71)
     'gives up 3.0 points of AP more than needed at its MCDP'
     """
 
@@ -128,12 +111,12 @@ class Frontier:
         return self.average_precision_at(mcdp) - as_fraction(average_precision, "average_precision")
 
     def describe(self, mcdp: float, average_precision: float) -> str:
-        """Return what a model gives up beyond what its MCDP needs, in words.
+        """Return the shortfall in words.
 
         Parameters
         ----------
         mcdp, average_precision : float
-            MCDP(epsilon) and average precision of the model on the people of the frontier.
+            As in `shortfall`.
 
         Returns
         -------
@@ -210,25 +193,16 @@ def frontier(
 
     Parameters
     ----------
-    X : array-like or data frame of shape (n_samples, n_features)
-        The features.
-    y : array-like of shape (n_samples,)
-        Two classes.
-    sensitive_features : array-like, data frame or mapping of columns
-        The group of each row; of several columns, the combinations that occur.
-    sample_weight : array-like of shape (n_samples,), optional
-        Weights that are not negative; a row of weight 0 counts as absent.
-    estimator, group_estimator : classifier, optional
-        Predict the class and the group, as in `GroupBlindClassifier`; by default boosted trees.
+    X, y, sensitive_features, sample_weight
+        The rows, their classes, groups and weights, as in `LocalParityClassifier.fit`.
+    estimator, group_estimator, cv
+        Predict the class and the group, and the number of folds, as in `GroupBlindClassifier`.
     epsilon : float
         The half-width of the windows. The scores are the best for epsilon 0, and measured at this one.
     criterion : str
-        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
-        "equalized_odds".
+        Who is compared, as in `mcdp`.
     n_bounds : int
         The number of bounds, from 0 to the gap of the plain scores.
-    cv : int
-        The number of folds.
     confidence : float
         The probability with which the band holds at all bounds together.
     n_resamples : int
@@ -246,7 +220,7 @@ def frontier(
     >>> from sklearn.linear_model import LogisticRegression
     >>> census = lp.datasets.make_census(2000, random_state=0)
     >>> plain = LogisticRegression(max_iter=1000)
-    >>> found = lp.models.frontier(
+    >>> frontier = lp.models.frontier(
     ...     census.data[["age", "education_years", "hours_per_week"]],
     ...     census.target,
     ...     sensitive_features=census.sensitive_features,
@@ -255,7 +229,7 @@ def frontier(
     ...     n_bounds=4,
     ...     random_state=0,
     ... )
-    >>> found.average_precision_at(0.1) <= found.average_precision_at(0.3)
+    >>> frontier.average_precision_at(0.1) <= frontier.average_precision_at(0.3)
     True
     """
     settings = FrontierSettings(
@@ -337,7 +311,6 @@ class FrontierSettings(NamedTuple):
         left_out: tuple[Group, ...] = (),
     ) -> Frontier:
         """Return the frontier of scores, one row for each aim."""
-        assert rows.labels is not None
         ranked = [_Ranking.of(row, rows.labels) for row in scores]
         precision = np.array([ranking.average_precision(rows.weights) for ranking in ranked])
         radius = self._radius(ranked, rows.weights, precision)

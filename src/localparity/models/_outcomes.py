@@ -48,18 +48,9 @@ class Outcome:
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> outcome = lp.results.Outcome(
-    ...     method="ERM",
-    ...     repaired=True,
-    ...     setting="bound 0.05",
-    ...     validation=lp.results.Measured(500, average_precision=0.74, mcdp=0.049),
-    ...     met=True,
-    ...     test=lp.results.Measured(500, average_precision=0.73, mcdp=0.05),
-    ...     settings=((0.05, 0.73), (0.36, 0.77)),
-    ... )
-    >>> outcome.name, outcome.test.mcdp
-    ('ERM, repaired', 0.05)
+    >>> measured = Measured(500, average_precision=0.74, mcdp=0.049)
+    >>> Outcome("ERM", True, "repaired to 5%", measured, True, measured, settings=()).name
+    'ERM, repaired'
     """
 
     method: str
@@ -103,10 +94,8 @@ class ModelComparison:
     ----------
     outcomes : tuple of Outcome
         One for each method, and one for its repaired scores.
-    max_mcdp, epsilon : float
-        The bound, and the half-width of the windows.
-    criterion : str
-        Who is compared.
+    max_mcdp, epsilon, criterion
+        The bound, the half-width of the windows, and who is compared.
     rows : tuple of int
         The number of rows of the training, the validation and the test part.
     left_out : dict
@@ -123,18 +112,12 @@ class ModelComparison:
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(1000, random_state=0)
-    >>> found = lp.models.compare(
-    ...     census.data,
-    ...     census.target,
-    ...     sensitive_features=census.sensitive_features,
-    ...     steps=20,
-    ...     n_resamples=50,
-    ...     random_state=0,
-    ... )
-    >>> found.rows, found.recommended in found.outcomes
-    ((500, 250, 250), True)
-    >>> "on validation data" in found.recommendation
-    True
+    >>> rows, options = (census.data, census.target), {"steps": 20, "n_resamples": 50, "random_state": 0}
+    >>> comparison = lp.models.compare(*rows, sensitive_features=census.sensitive_features, **options)
+    >>> comparison.rows, [outcome.name for outcome in comparison.outcomes][:2]
+    ((500, 250, 250), ['ERM', 'ERM, repaired'])
+    >>> comparison.recommended in comparison.outcomes, "on validation data" in comparison.recommendation
+    (True, True)
     """
 
     outcomes: tuple[Outcome, ...]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, column_or_1d
 
 from localparity._text import group_text
 from localparity._types import ArrayLike, FloatArray, Group, Groups, IntArray, Seed
@@ -28,6 +28,7 @@ from localparity._validation import (
     as_scores,
     check_indexes,
     check_rows,
+    encode,
     is_missing,
     setting,
 )
@@ -55,11 +56,8 @@ class FittedOn:
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> census = lp.datasets.make_census(1000, random_state=0)
-    >>> repair = lp.models.ScoreRepair().fit(census.score, sensitive_features=census.sensitive_features)
-    >>> repair.card().fitted_on.groups
-    {'Female': 485, 'Male': 515}
+    >>> FittedOn(rows=1000, groups={"Female": 485, "Male": 515}, rows_sha256="5f36...").groups["Male"]
+    515
     """
 
     rows: int
@@ -119,24 +117,38 @@ def _bytes(values: Any) -> bytes:
 
 ADVICE = "one of them is fitted on"
 """What a fit does about copies."""
-_FACTORS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
-_NUMBERS = "biuf"
 
 
 def distinct_rows(features: Any, *others: NDArray[Any]) -> tuple[int, IntArray]:
-    """Return how many copies there are of nearly every row, and the indexes of one copy of each.
-
-    Rows are compared by a hash of 64 bits; texts are read only where the numbers are repeated.
-    """
+    """Return how many copies there are of nearly every row, and the indexes of one copy of each."""
     rows = len(others[0])
-    columns = list(_hashed_columns(features))
-    numbers = [column for column in columns if column.dtype.kind in _NUMBERS]
-    keys = _hashed(np.zeros(rows, np.uint64), [*others, *numbers])
-    texts = [column for column in columns if column.dtype.kind not in _NUMBERS]
-    copies, indexes = _one_of_each(keys)
-    if copies > 1 and texts:
-        copies, indexes = _one_of_each(_hashed(keys, texts))
-    return copies, indexes
+    keys = np.zeros(rows, np.int64)
+    for column in (*others, *_comparable_columns(features)):
+        is_object = column.dtype.kind == "O"  # whose values may be of any kind, even one without a hash
+        values = np.array(list(map(str, column)), dtype=object) if is_object else column
+        codes = encode(values).codes.astype(np.int64)
+        keys = np.unique(keys * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+        if int(keys.max()) == rows - 1:
+            return 1, np.arange(rows)
+    times = np.bincount(keys)
+    copies, order = copies_in(times), np.argsort(keys, kind="stable")
+    number = np.empty(rows, np.int64)
+    number[order] = np.arange(rows) - np.repeat(np.cumsum(times) - times, times)
+    return copies, np.flatnonzero(number < -(-times // copies)[keys])
+
+
+def _comparable_columns(features: Any) -> Iterator[NDArray[Any]]:
+    """Return the columns of a data frame or an array; of a sparse matrix, each row as bytes."""
+    if hasattr(features, "tocsr"):
+        matrix = features.tocsr()
+        parts = (np.split(values, matrix.indptr[1:-1]) for values in (matrix.indices, matrix.data))
+        entries = [(one.tobytes(), other.tobytes()) for one, other in zip(*parts, strict=True)]
+        yield np.fromiter(entries, dtype=object, count=len(entries))
+    elif hasattr(features, "columns"):
+        yield from (np.asarray(features[name]) for name in features.columns)
+    else:
+        table = np.asarray(features)
+        yield from table.reshape(len(table), -1).T
 
 
 def drop_copies(features: Any, *others: NDArray[Any]) -> IntArray | None:
@@ -145,50 +157,8 @@ def drop_copies(features: Any, *others: NDArray[Any]) -> IntArray | None:
     Copies are not independent people, and one could be held out while another is fitted on.
     """
     copies, indexes = distinct_rows(features, *others)
-    if copies == 1:
-        return None
     warn_of_copies(copies, f"{ADVICE}, {indexes.size:,} of {len(others[0]):,} rows", stacklevel=5)
-    return indexes
-
-
-def _one_of_each(keys: NDArray[np.uint64]) -> tuple[int, IntArray]:
-    _, codes, times = np.unique(keys, return_inverse=True, return_counts=True)
-    copies = copies_in(times)
-    order = np.argsort(codes, kind="stable")
-    number = np.empty(keys.size, np.int64)
-    number[order] = np.arange(keys.size) - np.repeat(np.cumsum(times) - times, times)
-    return copies, np.flatnonzero(number < -(-times // copies)[codes])
-
-
-def _hashed_columns(features: Any) -> Iterator[NDArray[Any]]:
-    """Return the columns of a data frame or an array; of a sparse matrix, a hash of each row."""
-    if hasattr(features, "tocsr"):
-        matrix = features.tocsr()
-        entries = _hashed(np.zeros(matrix.nnz, np.uint64), [matrix.data, matrix.indices])
-        running = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
-        yield (running[matrix.indptr[1:]] - running[matrix.indptr[:-1]]).view(np.int64)
-    elif hasattr(features, "columns"):
-        yield from (np.asarray(features[name]) for name in features.columns)
-    else:
-        table = np.asarray(features)
-        yield from table.reshape(len(table), -1).T
-
-
-def _hashed(keys: NDArray[np.uint64], columns: Iterable[NDArray[Any]]) -> NDArray[np.uint64]:
-    """Return keys with some columns mixed in."""
-    for column in columns:
-        keys = (keys ^ _bits(column)) * _FACTORS[0]
-        keys = (keys ^ (keys >> np.uint64(29))) * _FACTORS[1]
-    return keys
-
-
-def _bits(column: NDArray[Any]) -> NDArray[np.uint64]:
-    if column.dtype.kind == "f":
-        numbers = column.astype(np.float64) + 0.0  # -0.0 is 0.0
-        return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
-    if column.dtype.kind in _NUMBERS:
-        return column.astype(np.int64).view(np.uint64)
-    return np.fromiter((hash(str(value)) for value in column.tolist()), np.int64, column.size).view(np.uint64)
+    return None if copies == 1 else indexes
 
 
 class TrainingRows(NamedTuple):
@@ -213,15 +183,13 @@ class TrainingRows(NamedTuple):
     @property
     def targets(self) -> NDArray[Any]:
         """The class of each row by its name."""
-        targets: NDArray[Any] = self.classes[self.labels.astype(np.int64)]
-        return targets
+        return np.asarray(self.classes[self.labels.astype(np.int64)])
 
     @property
     def named_groups(self) -> NDArray[Any]:
         """The group of each row by its name, for estimators that are not ours."""
         names = np.fromiter(self.group_names, dtype=object, count=len(self.group_names))
-        groups: NDArray[Any] = names[self.groups]
-        return groups
+        return np.asarray(names[self.groups])
 
     @property
     def grouping(self) -> Grouping:
@@ -316,10 +284,7 @@ class TrainingRows(NamedTuple):
 
 
 def coded_predictions(
-    scores: NDArray[Any],
-    grouping: Grouping,
-    labels: NDArray[np.uint8] | None,
-    weights: FloatArray | None,
+    scores: NDArray[Any], grouping: Grouping, labels: NDArray[np.uint8] | None, weights: FloatArray | None
 ) -> Predictions:
     """Return scores in [0, 1] of rows that were checked before, as metrics take them."""
     values, resolution = as_scores(scores, (0.0, 1.0), "scores")
@@ -335,15 +300,10 @@ def coded_predictions(
 
 
 def check_training_rows(
-    owner: Any,
-    X: Any,
-    y: ArrayLike,
-    sensitive_features: Groups,
-    sample_weight: ArrayLike | None = None,
+    owner: Any, X: Any, y: ArrayLike, sensitive_features: Groups, sample_weight: ArrayLike | None = None
 ) -> TrainingRows:
     """Check what `fit` was given on behalf of `owner`; the features are X as it is."""
-    arrays = {"X": X, "y": y, _GROUPS: sensitive_features, "sample_weight": sample_weight}
-    check_indexes(arrays)
+    check_indexes({"X": X, "y": y, _GROUPS: sensitive_features, "sample_weight": sample_weight})
     n_rows = _num_samples(X)
     targets = as_classes(owner, y, n_rows)
     weights = as_row_weights(sample_weight, n_rows)
@@ -363,8 +323,9 @@ def check_training_rows(
 def check_two_classes(classes: NDArray[Any]) -> None:
     """Raise a ValueError where only one class is left."""
     if classes.size < 2:
-        reason = f"must have two classes among weights above 0, got one class: {classes.tolist()}"
-        raise InputError(reason, argument="y")
+        raise InputError(
+            f"must have two classes among weights above 0, got one class: {classes.tolist()}", "y"
+        )
 
 
 def as_row_weights(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
@@ -443,9 +404,22 @@ class RowsClassifier(ABC, ClassifierMixin):  # type: ignore[misc]
         self._check_all()
         return self._fit_described(self._as_rows(X, y, sensitive_features, sample_weight))
 
-    @abstractmethod
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class."""
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The features, in the columns that `fit` had.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            The second column is the score.
+        """
+        check_is_fitted(self)
+        scores = self._predict(X)
+        return np.column_stack([1.0 - scores, scores])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row: the second where its score is above one half.
@@ -474,6 +448,10 @@ class RowsClassifier(ABC, ClassifierMixin):  # type: ignore[misc]
     def _learn(self, rows: TrainingRows) -> None:
         """Fit on checked rows."""
 
+    @abstractmethod
+    def _predict(self, X: Any) -> FloatArray:
+        """Return the score of each row."""
+
     def _as_rows(
         self, X: Any, y: ArrayLike | None, sensitive_features: Groups, sample_weight: ArrayLike | None
     ) -> TrainingRows:
@@ -486,6 +464,9 @@ class RowsClassifier(ABC, ClassifierMixin):  # type: ignore[misc]
 
     def _fit_described(self, rows: TrainingRows) -> Self:
         """Fit on the rows of a call of `fit`, which the model card tells of."""
+        for name in ("trials_", "bound_met_", "_held_out"):
+            # Not every fit sets these, and an earlier one leaves nothing behind.
+            self.__dict__.pop(name, None)
         rows = self._prepare(rows)
         self._fitted_on = rows.describe()
         self._learn(rows)
@@ -498,6 +479,4 @@ class RowsClassifier(ABC, ClassifierMixin):  # type: ignore[misc]
         return self
 
     def _classes_above_half(self, probabilities: FloatArray) -> NDArray[Any]:
-        above = probabilities[:, 1] > 0.5
-        classes: NDArray[Any] = self.classes_[above.astype(np.int64)]
-        return classes
+        return np.asarray(self.classes_[(probabilities[:, 1] > 0.5).astype(np.int64)])

@@ -2,10 +2,8 @@
 
 At each look the average gap of the last 1, 2, 4, ... periods is compared with the bound. A short window finds
 a large change at once, a long one a small change that lasts. All looks and windows share the alarm rate, by
-the union bound: windows may overlap, and nothing is assumed of how the looks depend on each other.
-
-A window whose average gap cannot be above the bound is left out: that is known from a few numbers for each
-period, its outline. The periods of other windows are read.
+the union bound. Windows whose average gap cannot be above the bound, by the outlines of their periods, are
+not read.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from localparity._types import FloatArray, ScoreRange
+from localparity._types import FloatArray
 from localparity.metrics import GapCurve
 from localparity.metrics._within import within_bound
 from localparity.monitoring._periods import SKETCH_SHARE, Pair, Period, average_curves, interval_of
@@ -37,9 +35,8 @@ _SLACK = 1e-9
 def alarm_share(look: int, newer: int, length: int) -> float:
     """The share of the alarm rate that a window of a length may spend at a look; all shares sum to at most 1.
 
-    A look is a batch that was appended. It changes the windows that hold the batch's period: one of each
-    length where the period is the newest, and up to ``1 + newer`` where there are newer ones. The look's
-    share is divided evenly among the lengths that there can be, and then among the windows of a length.
+    A batch changes the windows that hold its period: of each length one, or up to ``1 + newer`` where there
+    are newer periods. The look's share is divided among the lengths, and then among the windows of a length.
     """
     lengths = min(look.bit_length(), _SCALES)
     return look_share(look) / (lengths * min(length, 1 + newer))
@@ -52,9 +49,9 @@ class PairOutline(NamedTuple):
     ends: FloatArray
 
     @classmethod
-    def of(cls, curve: GapCurve, score_range: ScoreRange, information: float) -> PairOutline:
+    def of(cls, curve: GapCurve, information: float) -> PairOutline:
         """The outline of a curve, rounded outward to whole units."""
-        edges = np.linspace(*score_range, _CELLS + 1)[1:-1]
+        edges = np.linspace(*curve.score_range, _CELLS + 1)[1:-1]
         # The gap is 0 below the first knot, and constant from each knot to the next.
         gap = np.concatenate([[0.0], curve.gap])
         begins = np.append(0, np.searchsorted(curve.knots, edges, side="right"))
@@ -63,14 +60,6 @@ class PairOutline(NamedTuple):
         low = np.floor(_UNITS * np.minimum(np.minimum.reduceat(gap, begins), ends))
         high = np.ceil(_UNITS * np.maximum(np.maximum.reduceat(gap, begins), ends))
         return cls(information, np.array([low, high]) / _UNITS)
-
-    def average(self, other: PairOutline | None) -> PairOutline:
-        """The outline of the average of two stretches of periods."""
-        if other is None:
-            return self
-        information = other.information + self.information
-        ends = (other.information * other.ends + self.information * self.ends) / information
-        return PairOutline(information, ends)
 
     def highest(self, epsilon: float) -> float:
         """What MCDP of the gap is at most; every window reaches into so many cells."""
@@ -89,17 +78,18 @@ class Outline(NamedTuple):
     @classmethod
     def of(cls, period: Period) -> Outline:
         """The outline of one period."""
-        pairs = {
-            pair: PairOutline.of(curve, period.sketch.score_range, period.information[pair])
-            for pair, curve in zip(period.information, period.curves, strict=True)
-        }
+        known = zip(period.information.items(), period.curves, strict=True)
+        pairs = {pair: PairOutline.of(curve, information) for (pair, information), curve in known}
         return cls(period.look, period.newer, period.sketch.size, pairs)
 
     def after(self, earlier: Outline) -> Outline:
-        """The outline of both."""
+        """The outline of both, in which gaps are averaged."""
         look, newer = max(self[:2], earlier[:2])
-        pairs = {pair: self.pairs[pair].average(earlier.pairs.get(pair)) for pair in self.pairs}
-        pairs = {**earlier.pairs, **pairs}
+        pairs = {**earlier.pairs, **self.pairs}
+        for pair in self.pairs.keys() & earlier.pairs.keys():
+            (before, ends_before), (here, ends) = earlier.pairs[pair], self.pairs[pair]
+            average = (before * ends_before + here * ends) / (before + here)
+            pairs[pair] = PairOutline(before + here, average)
         return Outline(look, newer, self.rows + earlier.rows, pairs)
 
     def describe(self) -> tuple[dict[str, Any], list[bytes]]:
@@ -127,14 +117,7 @@ class AlarmSearch:
 
     The null hypothesis of a window is that MCDP(epsilon) of its average gap is at most `max_mcdp`. At epsilon
     0 this is so whenever MCDP is at most `max_mcdp` in each of its periods. A band holds at all thresholds,
-    so the alarm rate holds for all epsilons and bounds together.
-
-    Parameters
-    ----------
-    watch : Watch
-        What is asked, with a bound.
-    read : callable
-        Returns the periods of some names.
+    so the alarm rate holds for all epsilons and bounds together. `read` returns the periods of some names.
     """
 
     def __init__(self, watch: Watch, read: Callable[[Sequence[str]], Iterator[Period]]) -> None:
@@ -179,8 +162,8 @@ class AlarmSearch:
         interval = interval_of(list(curves.values()), watch.epsilon, ordered, 1.0 - watch.alarm_rate)
         if within_bound(interval.low, watch.max_mcdp):
             return None
-        about = any(period.approximate for period in window)
-        return WindowResult(window[0].name, window[-1].name, length, outline.rows, interval, about)
+        approximate = any(period.approximate for period in window)
+        return WindowResult(window[0].name, window[-1].name, length, outline.rows, interval, approximate)
 
     def _radii(self, length: int, outline: Outline, share: float) -> dict[Pair, float]:
         """The radius of the band around each pair's average gap, for its share of the error.
@@ -190,7 +173,7 @@ class AlarmSearch:
         if length == 1:
             (period,) = self._window(1)
             return dict(zip(outline.pairs, pair_radii(period.curves, share).tolist(), strict=True))
-        return {pair: average_radius(1.0 / each.information, share) for pair, each in outline.pairs.items()}
+        return {pair: average_radius(1.0 / known, share) for pair, (known, _) in outline.pairs.items()}
 
     def _window(self, length: int) -> list[Period]:
         """The last periods; those that were not read yet are read."""

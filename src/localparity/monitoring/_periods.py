@@ -146,9 +146,9 @@ def interval_of(curves: Sequence[GapCurve], epsilon: float, radii: FloatArray, c
 
 
 def average_curves(periods: Sequence[Period], error: float) -> dict[Pair, GapCurve]:
-    """The average curve of each pair that some period has; the sketches have a share of an error.
+    """The average curve of each pair, in which periods weigh as much as they know of it.
 
-    The gaps of a period weigh as much as it knows of a pair, which makes the average as sure as can be.
+    The sketches have a share of an error.
     """
     rank_errors = [period.rank_error(error / len(periods)) for period in periods]
     parts: dict[Pair, list[tuple[GapCurve, float, float]]] = {}

@@ -62,8 +62,7 @@ def check_kll(part: bytes, k: int, score_range: tuple[float, float]) -> None:
 def kept_scores(part: bytes, k: int) -> tuple[FloatArray, NDArray[np.int64]]:
     """The scores that a sketch of two rows or more kept, and the number of rows each stands for.
 
-    DataSketches' own iterator is wrong: in a merged sketch whose lowest level is empty, it gives every score
-    the weight 1.
+    DataSketches' own iterator gives every score the weight 1 where a merge left the lowest level empty.
     """
     sizes, scores = _levels_of(part, k)
     return scores[2:], np.repeat(1 << np.arange(sizes.size), sizes)
@@ -324,13 +323,10 @@ def rank_error_but_for(sketch: ScoreSketch, error: float) -> float:
 
 
 def _rank_error(sketch: Any, error: float) -> float:
-    """The most that a sketched distribution is off, anywhere, but for some probability.
-
-    DataSketches states the error of one rank; here it holds at so many ranks together that little lies
-    between two of them.
-    """
+    """The most that a sketched distribution is off, anywhere, but for some probability."""
     if not sketch.is_estimation_mode():
         return 0.0
+    # DataSketches states the error of one rank; here it holds at so many that little lies between any two.
     deviation = float(sketch.normalized_rank_error(False)) / _STATED
     quantile = -NormalDist().inv_cdf(error / (2.0 * _CHECKPOINTS))
     return deviation * quantile + 1.0 / _CHECKPOINTS + 1.0 / float(sketch.n)

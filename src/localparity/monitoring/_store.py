@@ -17,6 +17,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit, urlunsplit
@@ -134,10 +135,8 @@ class RemovedMeanwhileError(LookupError):
 
 Execute = Callable[..., list[Any]]
 """Takes a query with ? for each value, and the values; returns the rows."""
-_SECONDS = 600.0
-"""How long a writer waits for others."""
-_LONGEST = 2**29
-"""The most bytes of a value in a SQLite file."""
+_SECONDS = 600.0  # how long a writer waits for others
+_LONGEST = 2**29  # the most bytes of a value in a SQLite file
 _FORMAT = 6
 _AT_ONCE = 64
 _OLD = "of a monitor of an earlier localparity"
@@ -313,14 +312,9 @@ def _without_password(url: SplitResult) -> str:
 
 
 class SqlStore:
-    """The rows of one monitor in a database.
+    """The rows of one monitor in a folder, or in the PostgreSQL database of a URL, by its name after #.
 
     Methods that change anything but what is remembered are called inside `writing`.
-
-    Parameters
-    ----------
-    location : str
-        A folder, or the URL of a PostgreSQL database and the name of the monitor after #.
     """
 
     def __init__(self, location: str) -> None:
@@ -395,10 +389,9 @@ class SqlStore:
         query = (
             "SELECT name, stamp, payload FROM localparity_rows WHERE monitor = ? AND kind = ? AND name >= ?"
         )
-        rows = self._select(query, kind, since)
         return {
             name: bytes(payload)
-            for name, stamp, payload in rows
+            for name, stamp, payload in self._select(query, kind, since)
             if stamp == _stamp_of(kind, name, bytes(payload))
         }
 
@@ -453,18 +446,17 @@ class SqlStore:
 
     def _put(self, kind: str, payloads: Mapping[str, bytes]) -> None:
         """Write rows in the place of those that have their names."""
-        names = list(payloads)
-        for start in range(0, len(names), _AT_ONCE):
-            some = names[start : start + _AT_ONCE]
+        items = list(payloads.items())
+        for start in range(0, len(items), _AT_ONCE):
             rows = [
-                (self._monitor, kind, name, _stamp_of(kind, name, payloads[name]), payloads[name])
-                for name in some
+                (self._monitor, kind, name, _stamp_of(kind, name, payload), payload)
+                for name, payload in items[start : start + _AT_ONCE]
             ]
             self._run(
                 "INSERT INTO localparity_rows (monitor, kind, name, stamp, payload) VALUES "
                 f"{', '.join(['(?, ?, ?, ?, ?)'] * len(rows))} ON CONFLICT (monitor, kind, name) "
                 "DO UPDATE SET stamp = excluded.stamp, payload = excluded.payload",
-                *(value for row in rows for value in row),
+                *chain.from_iterable(rows),
             )
 
     def _checked(self, kind: str, name: str, stamp: str, payload: Any) -> bytes:

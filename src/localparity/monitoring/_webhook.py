@@ -21,16 +21,7 @@ _SECONDS = 10.0
 
 
 class Webhook:
-    """A URL that is told of alarms.
-
-    The message has numbers about groups and no row, batch or person. A redirect is not followed: it would
-    lead to another URL than the one that was named.
-
-    Parameters
-    ----------
-    url : str
-        Where to post, http or https.
-    """
+    """A URL, http or https, that is told of alarms, in numbers about groups; redirects are not followed."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)

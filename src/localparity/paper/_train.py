@@ -46,7 +46,7 @@ class PreparedData(NamedTuple):
 def train_run(run: Run, device: str = "auto") -> tuple[Record, PartScores]:
     """Train a run and measure it; on the CPU with one thread, so that the bits do not depend on the cores."""
     target, data = as_device(device), prepare(run.dataset, run.seed)
-    rows = data.training.to(target)
+    rows = TensorRows(*(column.to(target) for column in data.training))
     with _one_thread():
         started = time.perf_counter()
         trainer = make_trainer(run, rows, data.n_groups)

@@ -16,8 +16,8 @@ from rich.text import Text
 from localparity._text import isolated, outward_points, visible
 from localparity.auditing._answer import Answer, GroupShare, PairGap
 from localparity.auditing._document import Document
+from localparity.auditing._next_steps import Step
 from localparity.auditing._tables import ReportTable, Section
-from localparity.auditing._wording import Step
 
 MOST_LINES = 25
 NARROWEST, WIDEST = 60, 100
@@ -31,7 +31,7 @@ _STATUS = {"disparity": "DISPARITY", "none found": "NONE FOUND", "undecided": "U
 _STATES = {"clear": "clear", "differs, size unknown": "size unknown", "not shown": "not shown"}
 _ALWAYS = ("strata", "ratios", "scoring")
 """Sections that are there only where somebody asked for them."""
-_NEVER = ("answer", "verdict", "models", "left_out")
+_NEVER = ("answer", "models", "left_out")
 """Sections that the answer has said."""
 
 
@@ -99,8 +99,7 @@ def _next(answer: Answer, width: int) -> list[Text]:
     options = [step for step in answer.next_steps if not step.command.startswith("localparity ")]
     lines = _options(options, width)
     fits = [step.command for step in answer.next_steps if step.command.startswith("localparity repair ")]
-    known = [command for command in fits if " FILE " not in command and answer.status == "disparity"]
-    return lines + (_command(known[0], width) if known else [])
+    return lines + (_command(fits[0], width) if fits and answer.status == "disparity" else [])
 
 
 def _options(steps: Sequence[Step], width: int) -> list[Text]:

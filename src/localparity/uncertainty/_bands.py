@@ -50,9 +50,8 @@ def normal_cdf(values: FloatArray) -> FloatArray:
 class IndependentSamples(NamedTuple):
     """Two independent samples whose gap, times a scale, is that of a pair.
 
-    Of a group and everyone, these are the group and the rest, since
-    :math:`F_g - F_{all} = (1 - p_g)(F_g - F_{rest})`. The scale is then the share of the rest in the sample,
-    and everyone is a sample of the population, so that the share is random too.
+    Of a group and everyone, these are the group and the rest, and the scale is the share of the rest, which
+    is random too: F_g - F_all = (1 - p_g)(F_g - F_rest).
     """
 
     scale: float
@@ -73,10 +72,7 @@ class IndependentSamples(NamedTuple):
         return self.scale < 1.0
 
     def scale_ends(self, error: float) -> tuple[float, float]:
-        """What the scale is at least and at most in the population, each but for an `error`.
-
-        The share of the rest is a binomial one: these are the ends of Clopper and Pearson.
-        """
+        """The ends of Clopper and Pearson for the scale in the population, each but for an `error`."""
         if not self.shared:
             return 1.0, 1.0
         from scipy.special import betaincinv
@@ -134,8 +130,7 @@ def band_ends(
 ) -> FloatArray:
     """What MCDP of each pair (rows) is at least, or at most, given what it measures at each epsilon.
 
-    The ends of one pair hold together at all epsilons, but for a probability `error`. The scale of a group
-    and everyone takes a part of the error, and the gap to the rest what is left.
+    The ends of one pair hold together at all epsilons, but for a probability `error`.
     """
     samples = [IndependentSamples.of(pair) for pair in pairs]
     first, second = np.array([sample.sizes for sample in samples]).T
@@ -179,15 +174,6 @@ def as_interval_method(method: str | None, counts: ScoreCounts) -> str:
     return method
 
 
-def bootstrap_band(
-    counts: ScoreCounts, comparison: Comparison, confidence: float, draws: Draws
-) -> FloatArray:
-    """The radius of the band of each of the counts' pairs, by the multiplier bootstrap; all hold together."""
-    check_resamples(as_count(draws.n_resamples, "n_resamples", at_least=0), confidence)
-    resampled = deviation_resamples(counts, comparison, np.zeros(1), draws)
-    return bootstrap_radii(resampled, confidence)
-
-
 def repair_radii(
     counts: ScoreCounts,
     comparison: Comparison,
@@ -199,8 +185,8 @@ def repair_radii(
     """The radius by which F_a at one threshold, less F_b at another, may be off; all pairs hold together.
 
     A repair moves the scores of each group by an increasing map of its own, so that it compares the groups at
-    two thresholds. The finite-sample band holds for those (`deviation_tail`). With weights, each draw of the
-    multiplier bootstrap is measured by the largest deviation of one group less the least of the other.
+    two thresholds. With weights, each draw is measured by the largest deviation of one group less the least
+    of the other.
     """
     confidence = as_probability(confidence)
     if counts.exchangeable:
@@ -225,70 +211,44 @@ def band_radii(
     confidence = as_probability(confidence)
     if method == "finite_sample":
         return finite_sample_radii(pairs, confidence)
-    return bootstrap_band(counts, comparison, confidence, draws)
+    check_resamples(as_count(draws.n_resamples, "n_resamples", at_least=0), confidence)
+    return bootstrap_radii(deviation_resamples(counts, comparison, np.zeros(1), draws), confidence)
 
 
-# Upper ends for MCDP, which are much shorter than a band.
+# Upper ends for MCDP, which are much shorter than a band. Some pair of groups, of people of some label, has
+# the largest MCDP(epsilon) in the population, and some window carries it. Neither depends on the sample, so
+# only their own error counts, and the largest upper end over pairs holds with the probability of one.
 #
-# Some pair of groups, of people of some label, has the largest MCDP(epsilon) in the population, and some
-# window carries it. Neither depends on the sample, so only their own error counts: no other pair, label or
-# window needs to hold with them, and the largest upper end over pairs holds with the probability of one.
+# Epsilon 0. The window is one threshold, where the measured gap is a difference of two independent binomial
+# shares, and the measured MCDP is at least that. A true MCDP of d is rejected where P(X / n_a - Y / n_b <=
+# measured) is at most alpha for all X ~ Bin(n_a, p), Y ~ Bin(n_b, q) with p - q = d, and the upper end is
+# the largest d that is not. The probability falls with d and rises with the measured value, so the end fails
+# with probability at most alpha, at any sizes and with ties. The binomial distribution of the larger sample
+# is bounded by the inequality of Zubkov and Serov (2013), P(X <= k) <= Phi(sign(x - p) sqrt(2 n KL(x, p))),
+# x = (k + 1) / n, 0 <= k < n, with the divergence KL of two Bernoulli laws. The smaller one is summed over
+# its values; where it has more than 1,000 rows, or is so small beside the other that its values show, the
+# larger one is bounded likewise and integrated. The probability is then smooth in p: its supremum is taken
+# over a grid.
 #
-# **Epsilon 0.** The window is one threshold. There the measured gap is a difference of two independent
-# binomial shares, and the measured MCDP of the pair is at least that. A true MCDP of :math:`\delta` is
-# rejected where
+# Epsilon > 0. MCDP does not increase with epsilon, so the end at epsilon 0 holds at every epsilon. A window
+# may have a much smaller gap than one threshold: the smallest gap of the whole window, whose sign may change
+# inside, is at most the measured one and the radius of the band of the pair alone. The smaller of the two
+# ends is taken, and either may fail: the first has 9/10 of alpha and the band the rest. The ends of one pair
+# never rise with epsilon, and hold together at all.
 #
-# .. math:: \sup_{p - q = \delta} P(X / n_a - Y / n_b \le \text{measured}) \le \alpha, \qquad
-#     X \sim \mathrm{Bin}(n_a, p), \; Y \sim \mathrm{Bin}(n_b, q),
-#
-# and the upper end is the largest :math:`\delta` that is not. The probability falls with :math:`\delta` and
-# rises with the measured value, so the true MCDP lies above the upper end with probability at most
-# :math:`\alpha`, at any sizes and with ties.
-#
-# The binomial distribution of the larger sample is bounded by the inequality of Zubkov and Serov (2013), for
-# 0 <= k < n,
-#
-# .. math:: P(X \le k) \le \Phi\big( \operatorname{sign}(x - p) \sqrt{2 n \, \mathrm{KL}(x, p)} \big),
-#     \qquad x = (k + 1) / n,
-#
-# with the divergence KL between two Bernoulli laws. The smaller sample is summed over its values. Where it
-# has more than 1,000 rows, or is so small beside the other that its values show, the larger one is bounded
-# likewise and integrated. That makes the probability a smooth function of p, whose supremum is taken over a
-# grid.
-#
-# **Epsilon > 0.** MCDP does not increase with epsilon, so the upper end at epsilon 0 holds at every epsilon.
-# A window may have a much smaller gap than one threshold; the smallest gap of the whole window, whose sign
-# may change inside, is at most the measured one and the radius of the band of the pair alone
-# (`localparity.uncertainty._bands`). The smaller of the two ends is taken, and either may fail: the end at
-# epsilon 0 has 9/10 of :math:`\alpha` and the band the rest. The ends of one pair then never rise with
-# epsilon, and hold together at all epsilons with probability :math:`1 - \alpha`.
-#
-# **A group and everyone.** :math:`F_g - F_{all} = q (F_g - F_{rest})`, where q is the share of the rest in
-# the population. Neither factor is known. Of a true share q and gap :math:`\delta` to the rest,
-#
-# .. math:: p_1 = P(\mathrm{Bin}(n, q) \le \text{rows of the rest}), \qquad
-#     p_2 = \sup P(\text{gap} \le \text{measured} \mid n_g),
-#
-# where :math:`p_2` is the tail above for the sizes of the sample. Each is at most u with probability u or
-# less, the second whatever the first is, since it holds given the sizes. So with :math:`w_1^2 + w_2^2 = 1`,
-#
-# .. math:: P\big( w_1 \Phi^{-1}(p_1) + w_2 \Phi^{-1}(p_2) \le \Phi^{-1}(\alpha) \big) \le \alpha
-#
-# (Stouffer's method): given :math:`p_1 = u` the left side happens with at most a probability c(u) that falls
-# with u, and its integral is :math:`\alpha`. Two changes keep the set of (q, :math:`\delta`) that are not
-# rejected small where one p-value says nothing:
-#
-# - A share outside of Clopper and Pearson's ends at :math:`\eta \alpha`, or :math:`p_2 \le \eta \alpha`,
-#   rejects alone, for which Stouffer's method has :math:`(1 - 3 \eta) \alpha` left.
-# - :math:`p_2 > 1 - \kappa` counts as :math:`1 - \kappa`. That adds rejections only where
-#   :math:`c(u) \ge 1 - \kappa`: to a set of u no larger than the level divided by :math:`1 - \kappa`, at most
-#   :math:`\kappa` each. A level that is :math:`1 - \kappa` times as large pays for it.
-#
-# The weights may depend on (q, :math:`\delta`): :math:`w_1 : w_2 = 2 (1 - q) \delta : \sqrt{1 - \delta^2}`,
-# as the standard deviations of the two estimates are in what they add to the product. The upper end is the
-# largest product :math:`q \delta` that is not rejected. In large samples it is nearly as short as if the
-# variances of the share and of the gap had been added.
-
+# A group and everyone. F_g - F_all = q (F_g - F_rest), where q is the share of the rest in the population.
+# Neither factor is known. Of a true share q and gap d to the rest, let p1 = P(Bin(n, q) <= rows of the rest)
+# and p2 = sup P(gap <= measured), the tail above for the sizes of the sample. Each is at most u with
+# probability u or less, the second whatever the first is. So with w1^2 + w2^2 = 1 and the normal quantile z,
+# P(w1 z(p1) + w2 z(p2) <= z(alpha)) <= alpha (Stouffer's method): given p1 = u this happens with at most a
+# probability c(u) that falls with u and integrates to alpha. Two changes keep the set of (q, d) that are not
+# rejected small where one p-value says nothing. A share outside of Clopper and Pearson's ends at eta alpha,
+# or p2 <= eta alpha, rejects alone, for which Stouffer's method has (1 - 3 eta) alpha left. And p2 > 1 -
+# kappa counts as 1 - kappa, which adds rejections only where c(u) >= 1 - kappa: to a set of u no larger than
+# the level divided by 1 - kappa, at most kappa each; a level that is 1 - kappa times as large pays for it.
+# The weights may depend on (q, d): w1 : w2 = 2 (1 - q) d : sqrt(1 - d^2), as the standard deviations of the
+# two estimates are in what they add to the product. The upper end is the largest product q d that is not
+# rejected, in large samples nearly as short as if variances were added.
 
 # Where chances are tried between the least and the most that are possible, closer together near both.
 _PLACES = np.sin(0.5 * np.pi * np.sin(0.5 * np.pi * np.linspace(0.0, 1.0, 49)[:, None]) ** 2) ** 2
@@ -329,10 +289,7 @@ def threshold_end(measured: float, sizes: tuple[float, float], error: float) -> 
 
 
 def shared_end(measured: float, sizes: tuple[float, float], error: float) -> float:
-    """What the largest gap of a group and everyone is at most, from the sizes of it and of the rest.
-
-    Intervals of gaps to the rest are halved where the largest product may be, until they are short.
-    """
+    """What the largest gap of a group and everyone is at most, from the sizes of it and of the rest."""
     region = _Region(measured, sizes, error)
     low, high = region.gaps
     shortest, intervals = (high - low) / _PARTS, [(0.0, low, high)]
@@ -452,11 +409,7 @@ def upper_ends(
 
 
 def _threshold_ends(pairs: Sequence[ComparedPair], largest: FloatArray, error: float) -> FloatArray:
-    """What the largest gap of each pair is at most.
-
-    Of very many pairs, those that cannot have the largest end take Hoeffding's margin, which is wider and
-    quick to compute.
-    """
+    """What the largest gap of each pair is at most; of many pairs, some have Hoeffding's wider margin."""
     samples = [IndependentSamples.of(pair) for pair in pairs]
     ends = np.array([_quick_end(*known, error) for known in zip(samples, largest.tolist(), strict=True)])
     highest = 0.0

@@ -27,22 +27,16 @@ from localparity.uncertainty._resampling import (
     worst_of_pairs,
 )
 
-MOST_KNOTS = 2**13
-LEAST_KNOTS = 2**10
+# Deviations are seen at as many thresholds as this many differences of two distributions allow for.
 _PAIRS_BY_KNOTS = 2**18
-"""Deviations are seen at as many thresholds as this many differences of two distributions allow for."""
-
+LEAST_KNOTS, MOST_KNOTS = 2**10, 2**13
+# Rows that a deviation supposes at either end of the scores, as Agresti and Coull do for one proportion.
 _PSEUDO_ROWS = 2.0
-"""Rows that a deviation supposes at either end of the scores, as Agresti and Coull do for one proportion."""
 
 
 @dataclass(frozen=True, eq=False)
 class Deviations:
-    """The groups of one stratum at common thresholds, with about as much of them between any two.
-
-    What lies between two thresholds is counted at the upper one, so the distributions are the same at every
-    threshold, and sums of normal deviations are normal ones.
-    """
+    """The groups of one stratum at common thresholds, with about as much of them between any two."""
 
     unit_knots: FloatArray  # the thresholds, as fractions of the score range
     weights: FloatArray  # for each group, the weight at each knot; without weights, its rows there
@@ -169,10 +163,7 @@ def inflation_of(degrees: FloatArray) -> FloatArray:
 
 
 def variances_of(degrees: FloatArray, effective_sizes: FloatArray, heaviest: FloatArray) -> FloatArray:
-    """How much each group's distribution deviates: what its rows contribute, and those supposed at the ends.
-
-    `heaviest` is the share that the heaviest row has in its group.
-    """
+    """How much each group's distribution deviates, by its rows and by those supposed at the ends."""
     return np.asarray(inflation_of(degrees) ** 2 / effective_sizes + 2.0 * _PSEUDO_ROWS * heaviest**2)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -26,12 +26,7 @@ from localparity.counts._comparison import Comparison
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import Data, ScoreCounts, as_counts, checked_data, strata_of
 from localparity.metrics._gap_curve import Interval
-from localparity.metrics._selection import (
-    SelectionCounts,
-    quotients,
-    ratios_to_best,
-    standardised_differences,
-)
+from localparity.metrics._selection import SelectionCounts, quotients, ratios_to_best
 
 if TYPE_CHECKING:
     from localparity.report import ImpactRatioDisplay
@@ -84,13 +79,10 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-# How far the share of a group above every cutoff may be from the measured one, sharp in the tails too.
-#
-# A band of one width for all cutoffs, as the inequality of Dvoretzky, Kiefer and Wolfowitz gives, says
-# nothing where few are selected. Here each number of people selected has the interval of Clopper and Pearson,
-# at one level for all numbers, which is chosen so that all of the intervals hold together with the confidence
-# asked for (Aldor-Noiman and others, 2013, *The power to see*). Its probability is computed, not simulated.
-
+# How far the share of a group above every cutoff may be from the measured one. A band of one width for all
+# cutoffs says nothing where few are selected. Here each number of people selected has the interval of Clopper
+# and Pearson, at one level at which all intervals hold together with the confidence asked for (Aldor-Noiman
+# and others, 2013, *The power to see*). The probability of that is computed, not simulated.
 
 _MOST_RANKS = 1500
 _TAIL_RANKS = 100
@@ -106,19 +98,15 @@ def shared_error(confidence: float, groups: int) -> float:
 
 @lru_cache(maxsize=512)
 def rate_band(size: int, error: float) -> tuple[FloatArray, FloatArray]:
-    r"""Return the ends between which the true rate lies, by how many of a group's rows are selected.
+    """The ends between which the true rate lies, by how many of a group's rows are selected.
 
-    Let k of n rows have a score above a cutoff t. The k-th highest score lies above t, and of a continuous
-    distribution the share above the k-th highest score is the k-th smallest of n uniform numbers,
-    :math:`U_{(k)}`, so that the true rate S(t) is at least :math:`U_{(k)}` and, in the same way, at most
-    :math:`U_{(k+1)}`. With ties S(t) lies between them all the more. Numbers :math:`l_k` with
-
-    .. math:: P(l_k \le U_{(k)} \le 1 - l_{n+1-k} \text{ for all } k) \ge 1 - \text{error}
-
-    therefore give :math:`l_k \le S(t) \le 1 - l_{n-k}` at all cutoffs together. Here :math:`l_k` is the
-    quantile of the distribution of :math:`U_{(k)}`, Beta(k, n + 1 - k), at one level for all k. In groups of
-    more than 1,500 rows, k runs over about as many ranks, which are the closer to each other the nearer the
-    tails, and a rank between two of them has the end of its neighbour.
+    Let k of n rows have a score above a cutoff t. Of a continuous distribution the share above the k-th
+    highest score is the k-th smallest of n uniform numbers, U_k, so that the true rate S(t) is at least U_k
+    and at most U_(k+1); with ties all the more. Numbers l_k with P(l_k <= U_k <= 1 - l_(n+1-k) for all k) >=
+    1 - error therefore give l_k <= S(t) <= 1 - l_(n-k) at all cutoffs together. Here l_k is the quantile of
+    Beta(k, n + 1 - k), the distribution of U_k, at one level for all k. In groups of more than 1,500 rows, k
+    runs over about as many ranks, closer together near the tails; a rank between two has the end of its
+    neighbour.
     """
     ranks = _ranks(size)
     ends = _ends(size, ranks, _local_level(size, error, ranks))
@@ -163,8 +151,7 @@ def hold_probability(size: int, ranks: IntArray, ends: FloatArray) -> float:
     """The probability that no uniform order statistic lies below its rank's end, or above the mirrored end.
 
     The number of uniform numbers below u is a Poisson process, given how many there are in all (Khmaladze and
-    Shinjikashvili, 2001): below a rank at that rank's lower end, at or above it at the upper end. The
-    distribution of the process that has met all ends so far is carried from one end to the next.
+    Shinjikashvili, 2001); the distribution of one that has met all ends so far is carried to the next end.
     """
     places = np.concatenate([ends, 1.0 - ends])
     order = np.argsort(places, kind="stable")
@@ -191,16 +178,13 @@ def _advance(state: FloatArray, mean: float, length: int) -> FloatArray:
         return state[:length]
     terms = int(min(length, mean + 10.0 * math.sqrt(mean) + 25.0))
     steps = np.arange(terms)
-    chances = np.exp(steps * math.log(mean) - mean - _first_log_factorials(_power_of_two(terms))[:terms])
+    known = _first_log_factorials(1 << (terms - 1).bit_length())
+    chances = np.exp(steps * math.log(mean) - mean - known[:terms])
     if state.size * terms <= _BY_TRANSFORM:
         return np.convolve(state, chances)[:length]
-    size = _power_of_two(state.size + terms)
+    size = 1 << (state.size + terms - 1).bit_length()
     both = np.fft.irfft(np.fft.rfft(state, size) * np.fft.rfft(chances, size), size)
     return np.maximum(both[: min(length, state.size + terms - 1)], 0.0)
-
-
-def _power_of_two(number: int) -> int:
-    return 1 << (number - 1).bit_length()
 
 
 @lru_cache(maxsize=32)
@@ -224,9 +208,8 @@ _MOST_WRITTEN = 500
 class ImpactRatioCurve:
     """Selection rates of all groups, and their ratios to a reference group, at every cutoff.
 
-    Make one with `impact_ratio_curve` or `Audit.impact_ratios`. Between two neighbouring cutoffs the same
-    people are selected: every number holds from its cutoff up to, but not at, the next. Arrays have a row for
-    each group and a column for each cutoff.
+    Make one with `impact_ratio_curve` or `Audit.impact_ratios`. Arrays have a row for each group and a column
+    for each cutoff; every number holds from its cutoff up to, but not at, the next.
 
     Attributes
     ----------
@@ -244,10 +227,6 @@ class ImpactRatioCurve:
         The label of the people compared, None for everyone.
     confidence : float or None
         The probability with which the bands hold for all groups at all cutoffs together; None without bands.
-    standardised_differences : mapping or None
-        Each group's mean score less the reference's, over their pooled standard deviation; negative where the
-        group is worse off. Without a reference, the group with the best mean score is it. None where the
-        counts do not have every score.
     accuracy : ndarray or None
         The share of all people whose score is above the cutoff exactly when their label is 1; None without
         labels.
@@ -271,7 +250,6 @@ class ImpactRatioCurve:
     resolution: float
     label: int | None
     confidence: float | None
-    standardised_differences: Mapping[Group, float] | None
     accuracy: FloatArray | None
 
     @property
@@ -314,10 +292,7 @@ class ImpactRatioCurve:
 
     @cached_property
     def shortfalls(self) -> FloatArray:
-        """How many more of each group would have to be selected to reach the reference's rate as it is.
-
-        They are whole people; with weights, weight.
-        """
+        """How many more people of each group, or weight, must be selected to reach the reference's rate."""
         rates = self.rates
         aim = rates.max(axis=0) if self.reference is None else rates[self.groups.index(self.reference)]
         missing = aim * self.selection.sizes[:, None] - self.selection.selected
@@ -354,32 +329,21 @@ class ImpactRatioCurve:
 
     def _ratios_at(self, place: int, *, at_cutoff: bool) -> tuple[ImpactRatio, ...]:
         """Every group at one cutoff by itself, or anywhere from it up to the next."""
-        there = replace(self, selection=self.selection.only(place, at_cutoff=at_cutoff), accuracy=None)
+        selection = self.selection.only(place, at_cutoff=at_cutoff)
+        there = replace(self, selection=selection, accuracy=None)
         best = self.groups[int(there.rates.argmax())] if self.reference is None else self.reference
-
-        def interval(row: int, value: float, name: str) -> Interval | None:
-            if self.confidence is None:
-                return None
-            low, high = (float(end[row, 0]) for end in getattr(there, name))
-            return Interval(low, value, high, self.confidence)
-
-        ratios = []
-        for row, group in enumerate(self.groups):
-            rate, ratio = float(there.rates[row, 0]), float(there.ratios[row, 0])
-            ratios.append(
-                ImpactRatio(
-                    group,
-                    best,
-                    selected=float(there.selection.selected[row, 0]),
-                    size=float(there.selection.sizes[row]),
-                    rate=rate,
-                    ratio=ratio,
-                    rate_interval=interval(row, rate, "rate_bands"),
-                    ratio_interval=interval(row, ratio, "ratio_bands"),
-                    shortfall=float(there.shortfalls[row, 0]),
-                )
-            )
-        return tuple(ratios)
+        counted = np.column_stack([selection.selected, selection.sizes]).astype(np.float64)
+        shown = np.column_stack([counted, there.rates, there.ratios]).tolist()
+        bands: list[Any] = [(None, None)] * len(self.groups)
+        if self.confidence is not None:
+            ends = np.column_stack([*there.rate_bands, *there.ratio_bands]).tolist()
+            bands = [
+                (Interval(low, rate, high, self.confidence), Interval(least, ratio, most, self.confidence))
+                for (low, high, least, most), (_, _, rate, ratio) in zip(ends, shown, strict=True)
+            ]
+        rows = zip(self.groups, shown, bands, there.shortfalls[:, 0].tolist(), strict=True)
+        fields: list[list[Any]] = [[group, best, *some, *pair, short] for group, some, pair, short in rows]
+        return tuple(ImpactRatio(*values) for values in fields)
 
     def _worst(self) -> tuple[float, ImpactRatio]:
         """The first cutoff with the lowest ratio, and the group that has it, where not too few are selected.
@@ -471,11 +435,10 @@ class ImpactRatioCurve:
         if self.confidence is not None:
             arrays["rates_low"], arrays["rates_high"] = shown.rate_bands
             arrays["ratios_low"], arrays["ratios_high"] = shown.ratio_bands
-        groups: list[dict[str, Any]] = [{"group": group} for group in self.groups]
-        for row, of_group in enumerate(groups):
-            if self.standardised_differences is not None:
-                of_group["standardised_difference"] = finite(self.standardised_differences[self.groups[row]])
-            of_group |= {name: finite(array[row].tolist()) for name, array in arrays.items()}
+        groups = [
+            {"group": group, **{name: finite(array[row].tolist()) for name, array in arrays.items()}}
+            for row, group in enumerate(self.groups)
+        ]
         return {
             "reference": self.reference,
             "higher_is": self.higher_is,
@@ -578,9 +541,8 @@ class SafeCutoffs:
     min_ratio : float
         The least ratio that is safe.
     confidence : float or None
-        The probability with which all cutoffs of `by_band` are safe among the people that the rows were drawn
-        from. It holds for all of them together, so that one may be chosen after a look at the data. None
-        without bands.
+        The probability with which all cutoffs of `by_band` are safe in the population, together, so that one
+        may be chosen after a look at the data. None without bands.
     by_estimate : tuple of CutoffRange
         The cutoffs at which every group's measured ratio is at least `min_ratio`, ascending.
     by_band : tuple of CutoffRange or None
@@ -718,8 +680,8 @@ def impact_ratio_curve(
     a rule about ratios at one cutoff and fail at another: `p_rule` is the lowest ratio at one of them, and
     ``impact_ratio_curve(data).safe_cutoffs()`` are the cutoffs at which no group is below four fifths.
 
-    The bands hold at any sample size, for all groups and all cutoffs together, and are sharp in the tails:
-    they ask for independent rows, and for scores that were not computed on the rows the model was trained on.
+    The bands hold at any sample size, for all groups and all cutoffs together, if rows are independent and
+    the model was not trained on them.
 
     Parameters
     ----------
@@ -783,7 +745,6 @@ def impact_ratio_curve(
         counts.resolution,
         label,
         confidence,
-        standardised_differences(stratum, reference, higher_is) if known else None,
         _accuracy(counts, selection.cutoffs) if counts.labelled and (known or counts.cells) else None,
     )
 

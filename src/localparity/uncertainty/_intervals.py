@@ -26,7 +26,7 @@ from localparity.counts._score_counts import Data, as_counts, as_data
 from localparity.metrics._exact import count_for
 from localparity.metrics._gap_curve import GapCurve, Interval, gap_curves, worst_interval
 from localparity.predictions import Predictions
-from localparity.uncertainty._bands import as_interval_method, band_ends, bootstrap_band, upper_ends
+from localparity.uncertainty._bands import as_interval_method, band_ends, band_radii, upper_ends
 from localparity.uncertainty._resampling import Draws
 
 SIDES: tuple[str, ...] = get_args(Side)
@@ -57,15 +57,13 @@ def mcdp_interval(
 
     "finite_sample" holds at any sample size and whatever the distributions, for rows that are independent and
     weigh 1. Its lower end is MCDP less the radius of a band around the gap at every threshold. Its upper end
-    with epsilon 0 is that of a difference of two binomial shares, since the true worst threshold is one and
-    does not depend on the sample; with a larger epsilon it is that too or, if less, MCDP and the radius of
-    the worst pair's band. With ``compare="to_overall"`` both ends allow for the groups' shares in the
-    population, which are not known either; people are assumed to be drawn from it whatever their group.
+    is that of a difference of two binomial shares, since the true worst threshold does not depend on the
+    sample or, if less, MCDP and the radius of the worst pair's band. With ``compare="to_overall"`` both ends
+    allow for the groups' shares in the population that people, whatever their group, are drawn from.
 
     "bootstrap" finds the radius of a band by multiplying every row's contribution to its group's distribution
-    with random numbers (the multiplier bootstrap): it holds in large samples, and takes weights, which may
-    depend on the scores, and clusters. It cannot know about people who are not in the data: where a few rows
-    carry much of a group's weight, its confidence is approximate.
+    with random numbers (the multiplier bootstrap): it holds in large samples, and takes clusters, and weights
+    that may depend on the scores. Where a few rows carry much of a group's weight, it is approximate.
 
     Rows are assumed to be independent unless `cluster` says otherwise, and the scores not to come from a
     model that was trained on these rows.
@@ -146,7 +144,7 @@ def mcdp_interval(
         intervals = finite_sample_intervals(pairs, confidence, side)
     else:
         draws = Draws(n_resamples, random_state, n_jobs)
-        radii = bootstrap_band(counts, comparison, confidence, draws)
+        radii = band_radii(counts, comparison, pairs, confidence=confidence, method="bootstrap", draws=draws)
         intervals = band_intervals(pairs, radii, confidence)
     (interval,) = worst_intervals(intervals)
     return replace(interval, **_OTHER_END.get(side, {}))
@@ -187,9 +185,8 @@ def finite_sample_intervals(
 ) -> list[list[Interval]]:
     """For each pair, the interval at each epsilon, for independent rows of one weight.
 
-    The lower ends of all pairs and epsilons hold together, and the upper ends of each pair by itself, at all
-    epsilons: with several pairs, the largest lower and the largest upper end make an interval for the worst
-    pair's MCDP.
+    The lower ends of all pairs hold together, and the upper ends of each pair by itself, at all epsilons: the
+    largest of either make an interval for the worst pair's MCDP.
     """
     error = (1.0 - confidence) / (2.0 if side == "both" else 1.0)
     least, most = (np.array([getattr(pair, end) for pair in pairs]) for end in ("least", "most"))

@@ -1,9 +1,4 @@
-"""MCDP of people who were dealt out by cells: bounded everywhere, and refined where that does not settle it.
-
-Compiled by numba on first use. At the ends of a cell the gap is known, and inside it is bounded by how many
-people of each group came to lie there. The cells of windows that may matter are parted in two, again and
-again. What is measured is what dealing everybody one by one would give.
-"""
+"""Compiled loops: MCDP of people dealt out by cells and of two models on the same people; the worst split."""
 
 from __future__ import annotations
 
@@ -16,19 +11,17 @@ from localparity._compiled import compiled, compiled_fast
 from localparity._types import FloatArray, IntArray
 from localparity.metrics._kernels import highest_runs
 
-# The parts that cells are halved into, by the cuts at their ends: how many people of each group lie before.
-#
-# Compiled by numba on first use. Of the people of a group in a part, a hypergeometric number lies in the
-# first half, as if everybody were dealt out one by one.
-
+# MCDP of people who were dealt out by cells. At the ends of a cell the gap is known, and inside it is bounded
+# by how many people of each group came to lie there. The cells of windows that may matter are halved, again
+# and again; of the people of a group in a part, a hypergeometric number lies in the first half. What is
+# measured is what dealing everybody one by one would give.
 
 # The columns of cuts: the place of the first score behind it, the cuts in the middle of the parts that end
 # and begin with it (-1 where there is none), and then how many people of each group, and of everyone, lie
 # before. A part's middle is noted at the later of its two cuts, which was made together with the part.
 PLACE, _MIDDLE_BEFORE, _MIDDLE_BEHIND, _BELOW = 0, 1, 2, 3
 
-_ROOM = 1024
-"""Cuts for which there is room from the start, beside one for every second cell."""
+_ROOM = 1024  # cuts for which there is room from the start, beside one for every second cell
 
 
 class CellArrays(NamedTuple):
@@ -170,8 +163,8 @@ _AT, _LOWER, _UPPER, _LEFT, _RIGHT = 0, 1, 2, 3, 4
 
 _KNOWN = -1, -1
 
+# By how much less than it may be MCDP is looked for at first, in standard deviations of a cell's gap.
 _SLACK = 0.5
-"""By how much less than it may be MCDP is looked for at first, in standard deviations of a cell's gap."""
 
 
 class WindowArrays(NamedTuple):
@@ -237,18 +230,18 @@ def _stretches(above: FloatArray, ends: IntArray, floor: float) -> IntArray:
 
 @compiled
 def _append(
-    steps: FloatArray, found: int, at: float, bounds: tuple[float, float], part: tuple[int, int], most: float
+    steps: FloatArray, count: int, at: float, bounds: tuple[float, float], part: tuple[int, int], most: float
 ) -> int:
     """Write the next step, unless it and the last one are as high as MCDP can be; how many there are now."""
     lower, upper = bounds
     left, right = part
     if lower >= most:
-        if found and steps[found - 1, _LOWER] == most:
-            return found
+        if count and steps[count - 1, _LOWER] == most:
+            return count
         lower, upper, left = most, most, -1
-    steps[found, _AT], steps[found, _LOWER], steps[found, _UPPER] = at, lower, upper
-    steps[found, _LEFT], steps[found, _RIGHT] = left, right
-    return found + 1
+    steps[count, _AT], steps[count, _LOWER], steps[count, _UPPER] = at, lower, upper
+    steps[count, _LEFT], steps[count, _RIGHT] = left, right
+    return count + 1
 
 
 @compiled
@@ -395,10 +388,9 @@ def _mcdp(
 
 @compiled
 def _negligible(pair: Pair) -> float:
-    """What counts as no gap: a thousandth of its standard deviation, or 0 where any gap is larger.
+    """What counts as no gap, since one that changes its sign is hardly ever 0.
 
-    Where the sizes of two groups have no common factor, a gap that changes its sign is hardly ever 0, and how
-    near it comes to 0 would have to be found out wherever it does.
+    It is a thousandth of its standard deviation, or 0 where any gap is larger.
     """
     negligible = 1e-3 * np.sqrt(pair.one_first + pair.one_second)
     return negligible if negligible > pair.one_first * pair.one_second else 0.0
@@ -415,7 +407,6 @@ def worst_of_deal(
     """The largest MCDP of all pairs at each half-width, plain and scaled, given how many came into each cell.
 
     `dealt` has a row for each group and, where groups are compared with everyone, a last one for everyone.
-    What is negligible is rounded up.
     """
     first, second, scale = pairs
     one = 1.0 / dealt.sum(axis=1)
@@ -431,11 +422,6 @@ def worst_of_deal(
             mcdp, cuts, used = _mcdp(above[row], between, window, cuts, used, pair, cells, rng)
             worst[row], scaled[row] = max(worst[row], mcdp), max(scaled[row], scale[place] * mcdp)
     return worst, scaled
-
-
-# MCDP of two models on the same people, from one walk over the scores of both.
-#
-# Compiled by numba on first use.
 
 
 class ScoreArrays(NamedTuple):
@@ -459,10 +445,7 @@ class PairSteps(NamedTuple):
 def mcdp_of_models(
     scores: ScoreArrays, models: NDArray[np.uint8], weights: FloatArray, pairs: PairSteps, half_width: float
 ) -> tuple[float, float]:
-    """MCDP of the worst pair under each of two models, given which of them, 0 or 1, each score is of.
-
-    A run carries a window if it is longer than `half_width`; where that is 0, any run does.
-    """
+    """MCDP of the worst pair under each of two models, given which of them, 0 or 1, each score is of."""
     worst = np.zeros(2)
     gap = np.zeros((2, scores.knots.size))
     half_widths = np.array([half_width])
@@ -485,25 +468,13 @@ def mcdp_of_models(
     return worst[0], worst[1]
 
 
-# The worst gap over all splits of an ordered sensitive feature, without a pass over the scores for each.
-#
-# Of n people let the t lowest in the feature be on one side. At a score y, with A(y) of these t people and
-# T(y) of all people at or below it, the gap between the sides is
-#
-# .. math::
-#     F_{low}(y) - F_{high}(y) = \frac{n A(y) - t\, T(y)}{t (n - t)},
-#
-# and studentised, over its spread at parity,
-#
-# .. math::
-#     \frac{n A(y) - t\, T(y)}{\sqrt{n\, t (n - t)}},
-#
-# so at a score the numerator is a line in t, of slope -T(y), that rises by n at each person of a lower or
-# equal score who comes over to the low side. A kinetic tournament keeps the highest of these lines: a binary
-# tree over the scores whose nodes know the winner below them and until which t it stays so. A person costs
-# the path from a leaf to the root at most, and as t moves on only nodes whose time has come are looked at
-# again.
-
+# The worst gap over all splits of an ordered sensitive feature, without a pass over the scores for each. Of n
+# people let the t lowest in the feature be on one side. At a score y, with A(y) of these t people and T(y) of
+# all people at or below it, the gap between the sides is (n A(y) - t T(y)) / (t (n - t)), and over its spread
+# at parity (n A(y) - t T(y)) / sqrt(n t (n - t)). The numerator is a line in t, of slope -T(y), that rises by
+# n at each person of a lower or equal score who comes over to the low side. A kinetic tournament keeps the
+# highest of these lines: a binary tree over the scores whose nodes know the winner below them and until which
+# t it stays so. As t moves on, only nodes whose time has come are looked at again.
 
 _NEVER = np.int64(2**62)
 
@@ -579,18 +550,16 @@ def _catch_up(
     now: int, stale: IntArray, rise: IntArray, height: IntArray, slope: IntArray, expiry: IntArray
 ) -> None:
     """Decide anew, from the leaves up, wherever people have come over or the time has come."""
-    found = 0
+    count = at = 0
     if expiry[1] <= now:
-        stale[0] = 1
-        found = 1
-    at = 0
-    while at < found:
+        stale[0] = count = 1
+    while at < count:
         for child in (2 * stale[at], 2 * stale[at] + 1):
             if expiry[child] <= now:
-                stale[found] = child
-                found += 1
+                stale[count] = child
+                count += 1
         at += 1
-    for at in range(found - 1, -1, -1):
+    for at in range(count - 1, -1, -1):
         _decide(stale[at], now, rise, height, slope, expiry)
 
 
@@ -600,18 +569,14 @@ def _decide(node: int, now: int, rise: IntArray, height: IntArray, slope: IntArr
 
     Heights count from the left end of a node's leaves; all that lie to the right of a leaf rise with it.
     """
-    left = 2 * node
-    right = left + 1
-    left_height = height[left]
+    left, right = 2 * node, 2 * node + 1
     right_height = rise[left] + height[right]
-    ahead = left_height - right_height + (slope[left] - slope[right]) * now
     steeper = slope[left] - slope[right]
+    ahead = height[left] - right_height + steeper * now
     if ahead > 0 or (ahead == 0 and steeper >= 0):
-        height[node] = left_height
-        slope[node] = slope[left]
+        height[node], slope[node] = height[left], slope[left]
     else:
-        height[node] = right_height
-        slope[node] = slope[right]
+        height[node], slope[node] = right_height, slope[right]
         ahead = -ahead
         steeper = -steeper
     rise[node] = rise[left] + rise[right]

@@ -1,8 +1,4 @@
-"""Bands that hold at every look at a stream: how far an average of gaps is off, and what a look may spend.
-
-The bands of all looks hold together, and a band around the average of many days does not ask that the days
-are alike.
-"""
+"""Bands that hold at every look at a stream: how far an average of gaps is off, and what a look may spend."""
 
 from __future__ import annotations
 
@@ -14,13 +10,11 @@ _ALL_LOOKS = 10.584448464950803
 
 
 def look_share(look: int) -> float:
-    r"""The share of the error that a look, numbered from 1, may spend; the shares of all looks sum to 1.
+    """The share of the error that a look, numbered from 1, may spend; the shares of all looks sum to 1.
 
-    .. math:: k^{-1.1} / \zeta(1.1)
-
-    By the union bound, bands that each fail with at most this share of an error fail at any look, ever, with
-    at most that error, however the looks depend on each other. The share decreases slowly: the look of day
-    3,650 has 1 / 87,700 of the error, and that of day 365 has 1 / 7,000, for which a band is 5% shorter.
+    By the union bound, bands that each fail with at most this share of an error ever fail with at most that
+    error, however the looks depend on each other. The share decreases slowly: that of day 3,650 is 1 / 87,700
+    and that of day 365 is 1 / 7,000, for which a band is 5% shorter.
     """
     return float(look**-_DECAY / _ALL_LOOKS)
 
@@ -28,18 +22,15 @@ def look_share(look: int) -> float:
 def average_radius(variance: float, error: float) -> float:
     r"""How far an average of gaps may be from its expectation, anywhere, but for a probability of `error`.
 
-    Let row i have a score :math:`X_i` with the distribution function :math:`F_i`, and a weight :math:`c_i`
-    that is positive in one group and negative in the other, and let the weights of either group sum to at
-    most 1 in absolute value. The rows are independent; their distributions are arbitrary and may all differ.
-    The average of the gaps of several periods, each with a weight :math:`w_t` and groups of :math:`n_t` and
-    :math:`m_t` rows, is such a sum, where :math:`c_i` is :math:`w_t / n_t` or :math:`-w_t / m_t`. Then
+    Let independent rows i have scores :math:`X_i` of any distributions :math:`F_i`, and weights :math:`c_i`
+    that are positive in one group, negative in the other, and sum to at most 1 in absolute value in either.
+    The average of the gaps of several periods is such a sum, where :math:`c_i` is :math:`w_t / n_t` or
+    :math:`-w_t / m_t` for a period with a weight :math:`w_t`. Then, for every number of blocks k,
 
     .. math::
         D(y) = \sum_i c_i (1[X_i \le y] - F_i(y)), \qquad
         P\left(\sup_y |D(y)| > \sqrt{\frac{V}{2} \ln\frac{2 k}{\text{error}}} + \frac{2}{k}\right)
-        \le \text{error}, \qquad V = \sum_i c_i^2,
-
-    for every number of blocks k = 1, 2, ...
+        \le \text{error}, \qquad V = \sum_i c_i^2.
 
     *Proof.* :math:`H = \sum_i |c_i| F_i / 2` increases from 0 to at most 1. Cut the thresholds at
     :math:`y_j = \inf\{y : H(y) \ge j / k\}` into at most k blocks :math:`[y_j, y_{j+1})`, inside each of
@@ -50,13 +41,9 @@ def average_radius(variance: float, error: float) -> float:
     :math:`|c_i|`, which exceeds x with a probability of at most :math:`\exp(-2 x^2 / V)` (Hoeffding, 1963,
     theorem 2). The same holds for -D with the groups exchanged, which makes at most 2k sums in all. ∎
 
-    The k used here is close to the best one. The exponent is that of a single threshold, and the blocks
-    cost a factor of 2k in the error, which matters little where the error is small. The inequality of
-    Dvoretzky, Kiefer and Wolfowitz asks for one distribution in all periods and for equal weights.
-
-    So does the confidence sequence of Howard and Ramdas (2022, *Sequential estimation of quantiles with
-    applications to A/B testing and best-arm identification*), which holds at every row without a share for
-    each look. With 200 + 200 rows a look it is longer than this band up to 100,000 looks.
+    The k used here is close to the best one. The inequality of Dvoretzky, Kiefer and Wolfowitz, and the
+    confidence sequence of Howard and Ramdas (2022, *Sequential estimation of quantiles with applications to
+    A/B testing and best-arm identification*), ask for one distribution in all periods and for equal weights.
     """
     blocks = math.ceil(4.0 * math.sqrt(2.0 * math.log(2.0 / error) / variance))
     return math.sqrt(0.5 * variance * math.log(2.0 * blocks / error)) + 2.0 / blocks

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from localparity._types import ArrayLike, Compare, FloatArray, IntArray, Seed
+from localparity._types import ArrayLike, FloatArray, IntArray, Seed
 from localparity._validation import InputError, as_count, as_epsilon, as_numbers
 from localparity.counts._comparison import Comparison
 from localparity.uncertainty._permutation import null_quantiles
@@ -57,7 +57,6 @@ def noise_floor(
     epsilon: float = 0.0,
     *,
     scores: ArrayLike | None = None,
-    compare: Compare = "between_groups",
     n_resamples: int = 1000,
     random_state: Seed = None,
     n_jobs: int | None = None,
@@ -75,8 +74,6 @@ def noise_floor(
         The half-width of the windows, as a fraction of the score range.
     scores : array-like, optional
         Scores in [0, 1] from which the pool is made; spread evenly over the range without them.
-    compare : str
-        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
     n_resamples : int
         How many times the groups are drawn.
     random_state : int, Generator or None
@@ -106,13 +103,8 @@ def noise_floor(
             raise InputError(f"must be between 0 and 1, got {unit.min():g} to {unit.max():g}", "scores")
         places = np.quantile(unit, places, method="inverted_cdf")
     source = OneDistribution(sizes, *np.unique(places, return_counts=True))
-    resampled = resample(
-        [source],
-        Draws(n_resamples, random_state, n_jobs),
-        comparison=Comparison(compare=compare),
-        epsilons=epsilons,
-    )
-    null = resampled.worst[:, 0]
+    draws = Draws(n_resamples, random_state, n_jobs)
+    null = resample([source], draws, comparison=Comparison(), epsilons=epsilons).worst[:, 0]
     return NoiseFloor(float(null.mean()), null_quantiles(null))
 
 
@@ -149,8 +141,7 @@ class OneDistribution:
         shares = self.rows / self.rows.sum()
 
         def draw(stream: np.random.Generator) -> IntArray:
-            drawn = np.stack([_drawn(shares, int(size), stream) for size in self.sizes])
-            return np.vstack([drawn, drawn.sum(axis=0)])
+            return np.stack([_drawn(shares, int(size), stream) for size in self.sizes])
 
         return measuring_rows(draw, self.pairs(comparison), Ranges.at_knots(self.knots, half_widths))
 

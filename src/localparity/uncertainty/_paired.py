@@ -1,4 +1,4 @@
-r"""Whether one of two models that scored the same people is nearer to parity.
+"""Whether one of two models that scored the same people is nearer to parity.
 
 What is peculiar to the people is in both MCDPs and drops out of their difference. Two statements are made,
 under different assumptions.
@@ -12,28 +12,21 @@ not under this null.
 
 **The interval** is for the difference of the two MCDPs itself, whatever the scores. People, or clusters, are
 weighted at random, both of a person's scores alike (the Bayesian bootstrap), which shows the spread of the
-difference and its bias. Each MCDP is too large on average, by a bias :math:`b`: the maximum picks up chance.
-The bootstrap adds chance a second time and shows how much larger MCDP then is, :math:`\beta`. With noise of
-size t the bias :math:`b(t)` is convex, for MCDP(0) is the largest of functions that are linear in the gap; so
-:math:`b(1) \le (b(\sqrt 2) - b(1)) / (\sqrt 2 - 1)`, whose numerator the bootstrap measures. The interval
-allows for three cases, each model by itself.
+difference and its bias. Each MCDP is too large on average, by a bias b: the maximum picks up chance. The
+bootstrap adds chance a second time and shows how much larger MCDP then is, beta. With noise of size t the
+bias b(t) is convex, for MCDP(0) is the largest of functions that are linear in the gap, so that
+b(1) <= (b(sqrt 2) - b(1)) / (sqrt 2 - 1), whose numerator the bootstrap measures. The interval allows for
+three cases, each model by itself, and holds in large samples; Student's quantile allows for few people.
 
-*Many thresholds compete* for the largest gap, as near parity. Then b grows in proportion to t, and the bound
-is attained: :math:`b_k \in [\beta_k, (\sqrt 2 + 1) \beta_k]`, with the spread of the weighted differences.
-
-*Few thresholds compete*, as with few distinct scores. Then b grows with t squared, or more slowly at first
-and faster later: :math:`b_k \in [0, \beta_k]`. But the data have put the thresholds in an order that chance
-may have made, and the weighted differences spread too little. The difference spreads at most as if its
-thresholds were fixed, by the inequality of Efron and Stein (that of Poincare, for normal numbers),
-
-.. math:: \operatorname{Var}(D) \le E \Big[ \sum_i (\partial D / \partial w_i)^2 \Big],
-
-where the slopes are those of people weighted as they are or at random, whichever are steeper.
-
-*A model is at parity.* Where its gap is nowhere larger than what random weights make of it, its MCDP may be 0
-and all of what is measured bias, however little of that the bootstrap shows.
-
-It holds in large samples. Student's quantile, at the size of the smallest group, allows for few people.
+- *Many thresholds compete* for the largest gap, as near parity. Then b grows in proportion to t, and lies
+  between beta and (sqrt 2 + 1) beta, with the spread of the weighted differences.
+- *Few thresholds compete*, as with few distinct scores. Then b grows with t squared, or more slowly at first,
+  and lies between 0 and beta. But chance may have put the thresholds in order, and the weighted differences
+  spread too little. The difference D spreads at most as if its thresholds were fixed: by the inequality of
+  Efron and Stein, Var(D) is at most the mean of the sum of (dD / dw_i)^2, with the slopes of people weighted
+  as they are or at random, whichever are steeper.
+- *A model is at parity.* Where its gap is nowhere larger than what random weights make of it, its MCDP may be
+  0 and all of what is measured bias, however little of that the bootstrap shows.
 """
 
 from __future__ import annotations
@@ -118,14 +111,13 @@ def compare_scores(
 
     The p-value tests whether the two scores of a person are exchangeable, given the person's group (and
     label, where the criterion looks at labels): the scores of both models are swapped within people chosen at
-    random, those of a cluster together. It is valid at any sample size, for people or clusters that are
-    independent. It is not a test of the weaker hypothesis that two models of different scores have the same
-    MCDP. The interval of the difference is for that: it is a bootstrap of people that allows for MCDP being
-    too large by chance, and for chance having chosen the worst threshold; it holds in large samples, for
-    epsilon = 0.
+    random, those of a cluster together. It is valid at any sample size, for independent people or clusters.
+    It does not test whether two models of different scores have the same MCDP. The interval of the difference
+    does: a bootstrap of people that allows for chance in each MCDP and in the choice of the worst threshold.
+    It holds in large samples, for epsilon = 0.
 
-    Neither knows of how the models came to be: scores on the rows that a model was trained on, or the best of
-    many models chosen on these rows, look better than they are.
+    Neither knows how the models came to be: scores on a model's training rows, or of the best of many models
+    chosen on these rows, look better than they are.
 
     Parameters
     ----------

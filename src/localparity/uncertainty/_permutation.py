@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from localparity._types import ArrayLike, Compare, Criterion, FloatArray, Groups, IntArray, ScoreRange, Seed
 from localparity._validation import as_epsilon
@@ -97,13 +96,10 @@ def least_p_value(n_resamples: int) -> float:
 
 
 def adjusted_p_values(seen: FloatArray, null: FloatArray) -> FloatArray:
-    """The adjusted p-value of each pair (rows) at each epsilon (columns).
+    """The adjusted p-value of each pair (rows) at each epsilon, given the largest of all pairs in resamples.
 
     At one epsilon, a pair's p-value is how often the largest of all pairs is as large under parity. The least
-    such p-value over the epsilons, of the data and of each resample as if it were the data, says how often
-    parity would give as small a one at any epsilon.
-
-    `null` is the largest studentised MCDP of all pairs in each resample (rows) at each epsilon.
+    of these over the epsilons, compared with that of each resample, is adjusted for all of them.
     """
     pooled = np.vstack([seen.max(axis=0), null])
     as_small = np.searchsorted(_least_ranks(pooled), _ranks(seen, pooled), side="right")
@@ -181,15 +177,13 @@ def permutation_test(
     compared by their studentised MCDP, MCDP times the square root of n_a n_b / (n_a + n_b), so that a small
     group, whose gaps are large by chance, does not hide what large groups show.
 
-    With weights or clusters parity says nothing of a random deal, since groups may have been sampled
-    differently. Every row's contribution to its group's distribution is then multiplied with a random number,
-    which a cluster's rows share (the multiplier bootstrap); this holds in large samples.
+    With weights or clusters, groups may have been sampled differently, and a random deal says nothing. Every
+    row's contribution to its group's distribution is then multiplied with a random number, which a cluster's
+    rows share (the multiplier bootstrap, at up to 8,192 thresholds); this holds in large samples.
 
-    Of many distinct scores, groups are dealt out to cells of scores first; the people of a cell are dealt one
-    by one where MCDP may depend on them. The result is that of dealing everybody one by one, but that an MCDP
-    below a thousandth of a gap's standard deviation counts as that much. The multiplier bootstrap compares
-    the data and the resamples at up to 8,192 thresholds. Of counts that are not exact, as those of a sketch,
-    the least MCDP that they allow is compared with the resamples; `statistic` is what they measure.
+    An MCDP below a thousandth of a gap's standard deviation counts as that much where there are many distinct
+    scores. Of counts that are not exact, as those of a sketch, the least MCDP that they allow is tested;
+    `statistic` is what they measure.
 
     Parameters
     ----------
@@ -300,25 +294,17 @@ _MOST_IN_TABLE = 512
 _BINS = 4096
 
 
-@dataclass(frozen=True, eq=False)
 class BinomialTable:
-    """Draws how many of a cell's people join, each with the same probability."""
+    """Draws how many of the people of cells of some sizes join, each with the same probability."""
 
-    share: float  # the probability
-    # For each size of a cell (rows) the probability of at most 0, 1, 2, ... people; the row's number is added
-    # to it, so that all rows together ascend
-    cumulative: FloatArray
-    # For each size, and for each of 4,096 equal parts of [0, 1), how many people a uniform number from there
-    # stands for, -1 where that depends on the number
-    known: NDArray[np.int16]
-
-    @classmethod
-    def of_sizes(cls, share: float, sizes: IntArray) -> BinomialTable:
-        """The table for cells of some sizes; the rows of other sizes stay empty."""
+    def __init__(self, share: float, sizes: IntArray) -> None:
         most = int(sizes.max(initial=0))
         of_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
         joined = np.arange(most + 1)
+        # For each size (rows) the probability of at most 0, 1, 2, ... people.
         cumulative = np.ones((most + 1, most + 1))
+        # For each size, and for each of 4,096 equal parts of [0, 1), how many people a uniform number from
+        # there stands for, -1 where that depends on the number.
         known = np.full((most + 1, _BINS), -1, dtype=np.int16)
         for size in np.unique(sizes).tolist():
             among = joined[: size + 1]
@@ -329,7 +315,8 @@ class BinomialTable:
             cumulative[size, : size + 1] = below
             steps = np.bincount((below * _BINS).astype(np.int64), minlength=_BINS + 1)[:_BINS]
             known[size] = np.where(steps, -1, np.cumsum(steps) - steps)
-        return cls(share, cumulative + np.arange(most + 1)[:, None], known)
+        # The row's number is added, so that all rows together ascend.
+        self.share, self.cumulative, self.known = share, cumulative + np.arange(most + 1)[:, None], known
 
     def draw(self, sizes: IntArray, rng: np.random.Generator) -> IntArray:
         """How many people of cells of these sizes join; of large cells, by numpy's own binomial."""
@@ -355,27 +342,20 @@ def picked(people: IntArray, number: int, rng: np.random.Generator) -> IntArray:
     return np.bincount(np.searchsorted(below, rows, side="right"), minlength=people.size)
 
 
-@dataclass(frozen=True, eq=False)
 class Dealer:
     """Deals the people of some cells out to groups of given sizes."""
 
-    sizes: IntArray  # the people of each group
-    people: IntArray  # the people of each cell
-    # For each group but the last, the share that it has of those who are not in a group before it
-    tables: tuple[BinomialTable, ...]
-
-    @classmethod
-    def of(cls, sizes: IntArray, people: IntArray) -> Dealer:
-        """Set up the tables."""
+    def __init__(self, sizes: IntArray, people: IntArray) -> None:
+        self.sizes, self.people = sizes, people
         small = np.append(people[people <= _MOST_IN_TABLE], 0)
         # Once some are dealt out, a cell may have any smaller number of people left.
         smaller = np.arange(1 + (small.max() if small.size > people.size else _MOST_IN_TABLE))
         left = np.cumsum(sizes[::-1])[::-1]
-        tables = [
-            BinomialTable.of_sizes(float(size / among), smaller if group else small)
+        # For each group but the last, the share that it has of those who are not in a group before it.
+        self.tables = [
+            BinomialTable(float(size / among), smaller if group else small)
             for group, (size, among) in enumerate(zip(sizes[:-1], left[:-1], strict=True))
         ]
-        return cls(sizes, people, tuple(tables))
 
     def deal(self, rng: np.random.Generator) -> IntArray:
         """How many people of each group (rows) come to lie in each cell."""
@@ -428,7 +408,7 @@ class Pool:
     @cached_property
     def dealer(self) -> Dealer:
         """Deals the groups out to the people, cell by cell."""
-        return Dealer.of(self.sizes, np.add.reduceat(self.people, self._first[:-1]))
+        return Dealer(self.sizes, np.add.reduceat(self.people, self._first[:-1]))
 
     def pairs(self, comparison: Comparison) -> PairRows:
         """The pairs that are compared, studentised by the sizes of the groups."""

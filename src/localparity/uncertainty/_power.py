@@ -1,24 +1,17 @@
-r"""How many people an audit needs: the least MCDP that it finds, and the rows that a wanted MCDP takes.
+"""How many people an audit needs: the least MCDP that it finds, and the rows that a wanted MCDP takes.
 
 A disparity is found where the audit's test rejects parity for some pair: a deal of the groups at random and,
-of more than two groups, the bootstrap that confirms it, both adjusted for all pairs and all epsilons of the
-audit. What the gap of a pair must exceed for that, :math:`c`, depends on the group sizes and, because of
-windows, on how scores are spread: as many people as the groups differ by are taken to be close to one
-threshold, where windows do not see them, and the others spread evenly. Scores that are equal make c less,
-since a permuted gap is then looked at in fewer places. Let the true gap of two groups be :math:`\delta` at
-some threshold. The test finds it at least as often as the measured gap *at that threshold* is large enough,
-
-.. math:: P(X / n_a - Y / n_b > c), \quad
-    X \sim B(n_a, p_a), \; Y \sim B(n_b, p_b), \; p_a - p_b = \delta,
-
-whose least value over :math:`p_b` no two distributions of that MCDP fall short of, whatever else they do. The
-hardest to find are therefore groups that differ around one threshold and nowhere else, which is what is
-supposed. They have a little more power: where the groups are alike, the gap over :math:`\sqrt{1/n_a + 1/n_b}`
-is nearly a Brownian bridge, and from a value z at the threshold to 0 at an end of the scores, with a share q
-of the people on the way, it exceeds c with probability :math:`e^{-2 c (c - z) / q}`. A shift of a whole group
-has a gap at many thresholds and is found more often. Of several groups, the others are taken to be like one
-of the two that differ most, or halfway between them, whichever is found the least often, and the gaps of all
-pairs count.
+of more than two groups, the bootstrap that confirms it, both adjusted for all pairs and epsilons of the
+audit. What the gap of a pair must exceed for that, c, depends on the group sizes and, because of windows, on
+how scores are spread: as many people as the groups differ by are taken to be close to one threshold, where
+windows do not see them, and the others spread evenly. Ties make c less. Where the true gap of two groups is
+d at some threshold, the test finds it at least as often as the measured gap *at that threshold* exceeds c:
+P(X / n_a - Y / n_b > c) with X ~ Bin(n_a, p_a), Y ~ Bin(n_b, p_b), p_a - p_b = d, least over p_b. The
+hardest to find are groups that differ around one threshold and nowhere else, which is what is supposed. They
+have a little more power: elsewhere the gap over sqrt(1/n_a + 1/n_b) is nearly a Brownian bridge, and on its
+way from z at the threshold to 0 at an end of the scores, with a share q of the people, it exceeds c with
+probability exp(-2 c (c - z) / q). Of several groups, the others are taken to be like one of the two that
+differ most, or halfway between them, whichever is found the least often, and the gaps of all pairs count.
 """
 
 from __future__ import annotations
@@ -101,16 +94,15 @@ def minimum_detectable(
 ) -> Detectable:
     """Find the least MCDP(0) that an audit of groups of these sizes finds with a given probability.
 
-    It is found where an `audit` at these epsilons says that there is a disparity: some pair has an adjusted
-    p-value of at most 1 - `confidence`. The two groups are taken to differ around one threshold alone, where
-    that is hardest to find; a shift of a whole group is found more often. Of several groups, any two may be
-    those that differ most, the others being like one of them or halfway between them, and the test looks at
-    all pairs. Rows are assumed to be independent and to weigh 1, and scores, but for the people who make the
-    gap, to be spread evenly over their range.
+    It is found where some pair of an `audit` at these epsilons has an adjusted p-value of at most
+    1 - `confidence`. The two groups are taken to differ around one threshold alone, where that is hardest to
+    find; a shift of a whole group is found more often. Of several groups, any two may be those that differ
+    most, and the others are like one of them or halfway between. Rows are assumed to be independent and to
+    weigh 1, and the scores of all but those who make the gap to be spread evenly over their range.
 
-    An audit adjusts for all of its epsilons, which costs it power at epsilon 0; ``epsilons=[0]`` plans for
-    one that looks nowhere else, and for `permutation_test` of two groups. For a criterion that looks at
-    labels, give the sizes of the groups among the people with the label.
+    An audit adjusts for all of its epsilons, which costs power at epsilon 0; ``epsilons=[0]`` plans for one
+    that looks nowhere else, and for `permutation_test` of two groups. For a criterion that looks at labels,
+    give the sizes of the groups among the people with the label.
 
     Parameters
     ----------
@@ -229,10 +221,7 @@ def _as_epsilons(epsilons: Sequence[float]) -> FloatArray:
 
 
 class Critical(NamedTuple):
-    """What the studentised gap of a pair must exceed: by the deal of groups, and by the bootstrap, 0 if none.
-
-    Either studentises gaps by the sizes of the groups, in its own way.
-    """
+    """What the studentised gap of a pair must exceed: by the deal of groups, and by the bootstrap."""
 
     dealt: float
     confirmed: float = 0.0
@@ -259,9 +248,9 @@ def needed_to_reject(
 ) -> Critical:
     """What gaps must exceed at epsilon 0 for an audit at some epsilons to reject parity.
 
-    A share `gap` of all people is close to one threshold. Of very many people a sample is dealt, in the same
-    shares.
+    A share `gap` of all people is close to one threshold.
     """
+    # Of very many people a sample is dealt, in the same shares.
     fewer = np.ceil(sizes * min(1.0, _MANY_PEOPLE / sizes.sum())).astype(np.int64)
     counts = _spread(np.maximum(fewer, np.minimum(sizes, _MANY_OF_A_GROUP)), min(gap, _MOST_CLOSE))
 

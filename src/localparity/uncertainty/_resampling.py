@@ -114,10 +114,7 @@ class Ranges:
         return halves
 
     def places(self, width: int, levels: int) -> NDArray[np.int32]:
-        """Where the two halves of each range begin in a flat table of so many levels of a width.
-
-        The halves of an empty range are the place behind the table.
-        """
+        """Where the two halves of each range begin in a flat table of levels; behind it of an empty range."""
         halves = np.stack(np.broadcast_arrays(self.begins, self.ends - (1 << np.maximum(self.levels, 0))))
         places = np.where(self.levels < 0, levels * width, self.levels * width + halves)
         return places.astype(np.int32)
@@ -150,10 +147,7 @@ def mcdp_of_pairs(shares: FloatArray, pairs: PairRows, ranges: Ranges) -> FloatA
 
 
 def worst_of_pairs(shares: FloatArray, pairs: PairRows, ranges: Ranges) -> FloatArray:
-    """The largest MCDP of all pairs at each half-width, plain and then scaled, in each resample (rows).
-
-    `shares` are the distributions of each group (first axis) in each resample.
-    """
+    """The largest MCDP of all pairs at each half-width, plain and scaled, in each resample (columns)."""
     worst, scaled = np.zeros((2, shares.shape[1], len(ranges.ends)))
     for first, second, scale in zip(*pairs, strict=True):
         mcdp = ranges.largest_minimum(_gap(shares[first], shares[second]))
@@ -183,10 +177,7 @@ def _gap(first: FloatArray, second: FloatArray) -> FloatArray:
 
 
 def equal_cells(mass: NDArray[np.number], n_cells: int) -> IntArray:
-    """The last place of each of about so many cells, in which about as much mass lies.
-
-    A score that alone has as much as a cell should is a cell of its own.
-    """
+    """The last place of each of about so many cells of about as much mass; a heavy score is one alone."""
     if mass.size <= n_cells:
         return np.arange(mass.size)
     size = mass.sum() / n_cells
@@ -230,10 +221,7 @@ class Resampled:
 
 
 def critical_value(resamples: FloatArray, confidence: float) -> float:
-    """What at most a share of 1 - `confidence` of the resamples exceeds, the data counted as one of them.
-
-    Infinity where there are too few resamples to say.
-    """
+    """What at most a share of 1 - `confidence` of the resamples and the data exceeds; inf of too few."""
     rank = int(np.ceil(confidence * (resamples.size + 1) - 1e-9))
     return float(np.sort(resamples)[rank - 1]) if rank <= resamples.size else float(np.inf)
 
@@ -292,8 +280,7 @@ def repeat(
 def repeat_together(several: Measure, draws: Draws, columns: int, *, at_once: int = 1) -> FloatArray:
     """What is measured (columns) in each of many resamples (rows), of which a few are measured together.
 
-    Every resample has a random stream of its own, spawned from the seed, so that the result does not depend
-    on how many of them run at a time.
+    Every resample has a random stream of its own: the result does not depend on how many run at a time.
     """
     n_resamples = as_count(draws.n_resamples, "n_resamples")
     rng, jobs = as_rng(draws.random_state), as_jobs(draws.n_jobs)

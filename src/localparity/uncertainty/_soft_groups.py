@@ -33,7 +33,7 @@ from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._gap_curve import Interval, gap_curves, units_of
 from localparity.metrics._profile import mcdp_of
 from localparity.predictions import Predictions
-from localparity.uncertainty._bands import bootstrap_band
+from localparity.uncertainty._bands import band_radii
 from localparity.uncertainty._intervals import band_intervals, measured_pair, worst_intervals
 from localparity.uncertainty._resampling import Draws
 
@@ -187,7 +187,8 @@ def soft_groups(
     )
     counts, comparison = ScoreCounts.from_predictions(rows), Comparison()
     pairs = [measured_pair(curve, epsilons) for curve in gap_curves(counts, comparison)]
-    radii = bootstrap_band(counts, comparison, confidence, Draws(n_resamples, random_state, n_jobs))
+    draws = Draws(n_resamples, random_state, n_jobs)
+    radii = band_radii(counts, comparison, pairs, confidence=confidence, method="bootstrap", draws=draws)
     bounds = []
     intervals = worst_intervals(band_intervals(pairs, radii, confidence))
     for at, interval in zip(epsilons.tolist(), intervals, strict=True):

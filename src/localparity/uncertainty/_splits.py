@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import ArrayLike, Criterion, FloatArray, IntArray, ScoreRange, Seed
-from localparity._validation import InputError, as_count, as_number, as_numbers, check_rows, setting
+from localparity._validation import InputError, as_count, as_numbers, check_rows, setting
 from localparity.counts import Comparison
 from localparity.counts._rows import places_of, sort_rows
 from localparity.counts._score_counts import checked_data
@@ -51,10 +51,7 @@ class OrderedPeople:
         return np.asarray(self.values[enough])
 
     def worst_split(self, order: IntArray | None = None) -> tuple[int, float]:
-        """How many people are on the low side of the worst split, and MCDP(0) between its sides.
-
-        `order` deals the scores out to the people anew.
-        """
+        """How many people the worst split has on its low side, and MCDP(0), the scores dealt in an order."""
         return self._search(order, 1.0)
 
     def clearest_split(self, order: IntArray | None = None) -> tuple[int, float]:
@@ -143,7 +140,6 @@ def worst_split(
     data: Predictions,
     feature: ArrayLike | None = None,
     *,
-    min_share: float = 0.0,
     criterion: Criterion = "demographic_parity",
     min_group_size: int = 10,
     n_resamples: int = 1000,
@@ -165,8 +161,6 @@ def worst_split(
         The people, as `Predictions.from_arrays` makes them, without weights.
     feature : array-like of shape (n_samples,), optional
         Numbers, such as ages; by default the groups of `data`, which are numbers then.
-    min_share : float
-        The least share of the people compared on either side, at most one half.
     criterion : str
         Which people are compared, as in `mcdp`; with "equalized_odds" the worse of the two labels.
     min_group_size : int
@@ -209,7 +203,7 @@ def worst_split(
     else:
         numbers = as_numbers(feature, "feature")
         check_rows("feature", numbers.size, len(data))
-    strata = _strata(data, numbers, comparison, min_share)
+    strata = _strata(data, numbers, comparison)
     worst = [people.worst_split() for people in strata]
     clearest = [people.clearest_split() for people in strata]
     null = None
@@ -232,26 +226,19 @@ def worst_split(
     return replace(split, clearest=strata[surest].split_at(clearest[surest][0], data.score_range, null))
 
 
-def _strata(
-    data: Predictions, feature: FloatArray, comparison: Comparison, min_share: float
-) -> list[OrderedPeople]:
+def _strata(data: Predictions, feature: FloatArray, comparison: Comparison) -> list[OrderedPeople]:
     """The people of each label that is compared, in the order of the feature."""
-    share = as_number(min_share, "min_share")
-    if not 0.0 <= share <= 0.5:
-        raise InputError(f"must be >= 0 and <= 0.5, got {share:g}", "min_share")
-    strata = []
+    strata, least = [], comparison.min_group_size
     for label in comparison.labels:
         who = "" if label is None else f" with y_true = {label}"
         among = np.ones(len(data), dtype=bool) if label is None else np.asarray(data.labels == label)
         if not among.any():
             raise InputError(f"must have a row of each label compared, got no rows{who}", "y_true")
-        rows = int(np.count_nonzero(among))
-        least = max(math.ceil(share * rows), comparison.min_group_size)
         people = OrderedPeople(data.scores[among], feature[among], least, label)
         if not people.splits.size:
             raise InputError(
-                f"no split of the feature leaves {least} of {rows} rows{who} on either "
-                f"side; lower min_share or {setting('min_group_size')}"
+                f"no split of the feature leaves {least} of {np.count_nonzero(among)} rows{who} on either "
+                f"side; lower {setting('min_group_size')}"
             )
         strata.append(people)
     return strata

@@ -157,8 +157,7 @@ def stratum_p_values(
 ) -> tuple[ByPair, ByPair]:
     """The adjusted p-values of the standardised gaps, and of the gaps in each stratum.
 
-    Groups are dealt out at random within strata. The p-value of a pair is how often chance gives as large a
-    gap, studentised, to any pair; in any stratum.
+    They say how often dealing groups at random within strata gives as large a gap, studentised, to any pair.
     """
     scores = np.unique(np.concatenate([atoms.scores for each in people for atoms in each.atoms.values()]))
     if scores.size > _MOST_THRESHOLDS:
@@ -178,7 +177,7 @@ def stratum_p_values(
         at = np.array([epsilon])
         return float(mcdp_of(thresholds, gap, at, counts.resolution, counts.score_range)[0])
 
-    dealers = [Dealer.of(people.sum(axis=1), people.sum(axis=0)) for people in cells]
+    dealers = [Dealer(people.sum(axis=1), people.sum(axis=0)) for people in cells]
 
     def deal(stream: np.random.Generator) -> FloatArray:
         dealt = _studentised(people, [dealer.deal(stream) for dealer in dealers], mcdp)
@@ -195,10 +194,7 @@ def stratum_p_values(
 def _studentised(
     people: Sequence[StratumPeople], cells: Sequence[IntArray], mcdp: Callable[[FloatArray], float]
 ) -> tuple[ByPair, ByPair]:
-    """The studentised MCDP of each pair's standardised gap, and of its gap in each stratum.
-
-    The cells of each stratum say how many people of each group (rows) lie between two thresholds.
-    """
+    """The studentised MCDP of each pair's standardised gap, and of its gap in each stratum."""
     shares = [np.cumsum(rows, axis=1) / rows.sum(axis=1, keepdims=True) for rows in cells]
     row_of = [{group: row for row, group in enumerate(stratum.atoms)} for stratum in people]
     standardised, within = ByPair(), ByPair()
@@ -270,8 +266,7 @@ class WithinStrata:
     pooled : tuple of float
         The same of the people alone who are compared in a stratum.
     standardised : tuple of float
-        MCDP of the standardised gap of the worst pair at each epsilon: the mean of the strata's gaps, each
-        with its share of all people compared.
+        The same of the mean of the strata's gaps, each with its share of all people compared.
     window, overall_window : Window
         Where the standardised gap is largest at the first epsilon, and where the gap of that pair is largest
         with strata put together, of the people compared in a stratum.
@@ -282,17 +277,16 @@ class WithinStrata:
     rows_without_stratum : int
         The rows among these that have no value of a control feature.
     p_value, worst_p_value : float or None
-        How often groups dealt at random within strata give as large a standardised gap to any pair; as large
-        a gap to any pair in any stratum, each studentised by its sizes. None where no test was made.
+        How often groups dealt at random within strata give any pair as large a standardised gap, and as large
+        a gap in any stratum, each studentised by its sizes. None where no test was made.
     window_p_value : float or None
         The p-value of the pair in `window`, adjusted for all pairs.
     n_resamples : int
         How often groups were dealt for the p-values, none of which is below ``1 / (n_resamples + 1)``.
     turned : bool
         Whether the group with the lower scores within strata is the one with the higher scores overall, by
-        two tests of the pair, one that deals its two groups at random within strata and one that deals them
-        overall. Both p-values, times the number of pairs, are at most 0.05: if the two groups are alike
-        within strata or overall, that happens in at most 5% of samples. False where no test was made.
+        two tests of the pair, within strata and overall. If the groups are alike in either way, that happens
+        in at most 5% of samples. False where no test was made.
 
     Examples
     --------

@@ -290,7 +290,7 @@ def test_shares_of_each_group_sum_to_one() -> None:
             lambda: MCDPLoss()(torch.rand(3, 2), torch.tensor([0, 1, 0])),
             r"y_score.*\(3, 2\).*y_score\[:, 1\] - y_score\[:, 0\]",
         ),
-        (lambda: MCDPLoss()(torch.rand(3, 5), torch.tensor([0, 1, 0])), r"y_score.*\(3, 5\).*one class"),
+        (lambda: MCDPLoss()(torch.rand(3, 5), torch.tensor([0, 1, 0])), r"y_score.*\(3, 5\)"),
         (lambda: MCDPLoss()(torch.rand(()), torch.tensor(0)), r"y_score.*\(n_samples,\), got \(\)$"),
         (lambda: MCDPLoss()(torch.rand(0), torch.zeros(0).long()), r"y_score is empty.*gather_rows"),
         (lambda: MCDPLoss(memory=8)(torch.rand(0), torch.zeros(0).long()), r"y_score is empty"),

@@ -117,7 +117,8 @@ def test_advdebias_turns_the_adversarys_gradient_around() -> None:
 
 
 def test_advdebias_has_no_dropout() -> None:
-    model = make_method("advdebias", 0.3, 2, SETTINGS).wrap(multilayer(5, (16,), 0.5))
+    model = multilayer(5, (16,), 0.5)
+    make_method("advdebias", 0.3, 2, SETTINGS).prepare(rows(), model)
     features = torch.randn(50, 5)
     torch.testing.assert_close(model.train()(features), model.eval()(features))
 

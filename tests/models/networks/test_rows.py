@@ -32,8 +32,7 @@ def test_reweighted_balanced_batches_estimate_the_same_loss() -> None:
     rows = TensorRows(torch.zeros(1000, 1), labels, groups, torch.ones(1000))
     logits = torch.where(groups == 1, 2.0, -1.0)
     method = make_method("diffdp", 0.1, 2, TrainingSettings(balanced=True, batch_size=100))
-    batches = method.batches(rows, seed=0)
-    weighted = method.reweighted(rows)
+    batches, weighted = method.batches(rows, seed=0)
     losses = [
         cross_entropy(logits[drawn], weighted.take(drawn)) for drawn in (batches.draw() for _ in range(400))
     ]

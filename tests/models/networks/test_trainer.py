@@ -84,24 +84,10 @@ def test_early_stopping_goes_back_to_the_best() -> None:
     assert kept.average_precision == pytest.approx(checks[-4]["average_precision"])
 
 
-def test_clipping_bounds_the_gradient_and_bfloat16_trains() -> None:
-    for settings in (
-        TrainingSettings(steps=3, clip_norm=1e-3),
-        TrainingSettings(steps=3, precision="bfloat16"),
-    ):
-        network = multilayer(6, (16,), 0.0)
-        before = copy.deepcopy(network.state_dict())
-        trainer = Trainer(make_method("diffmcdp", 1.0, 2, settings), network)
-        trainer.fit(TRAINING)
-        assert all(torch.isfinite(value).all() for value in network.state_dict().values())
-        assert any(not torch.equal(before[name], value) for name, value in network.state_dict().items())
-    norm = torch.sqrt(sum(p.grad.square().sum() for p in trainer.network.parameters()))
-    assert float(norm) > 1e-3
-
-
-def test_the_gradient_is_clipped() -> None:
+def test_bfloat16_trains() -> None:
     network = multilayer(6, (16,), 0.0)
-    settings = TrainingSettings(steps=1, clip_norm=1e-3)
-    Trainer(make_method("erm", 0.0, 2, settings), network).fit(TRAINING)
-    norm = torch.sqrt(sum(parameter.grad.square().sum() for parameter in network.parameters()))
-    assert float(norm) <= 1e-3 * 1.001
+    before = copy.deepcopy(network.state_dict())
+    settings = TrainingSettings(steps=3, precision="bfloat16")
+    Trainer(make_method("diffmcdp", 1.0, 2, settings), network).fit(TRAINING)
+    assert all(torch.isfinite(value).all() for value in network.state_dict().values())
+    assert any(not torch.equal(before[name], value) for name, value in network.state_dict().items())

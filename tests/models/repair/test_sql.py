@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 
 import localparity as lp
-from localparity.models import GroupBlindRepair, ScoreRepair
-from localparity.models.repair._sql import Lines, as_dialect
+from localparity.models import ScoreRepair
+from localparity.models.repair._sql import Lines, group_maps_sql
 from localparity.results import ScoreMap
 from sql_hosts import Evaluate, in_duckdb, in_postgres
 
-CHANCES = {"care": 0.78, "office": 0.55, "technical": 0.4, "trades": 0.1}
 AWKWARD = {'a "score"': "score", "the group's": "sex"}
 """Names of columns that do not survive without quotes."""
 
@@ -30,26 +29,14 @@ def host(request: pytest.FixtureRequest) -> tuple[str, Evaluate]:
 @cache
 def census(rows: int, seed: int) -> pd.DataFrame:
     found = lp.datasets.make_census(rows, random_state=seed)
-    women = found.data["occupation"].map(CHANCES).to_numpy(dtype=np.float64)
-    groups = {"sex": found.sensitive_features.astype(object), "women": women, "men": 1.0 - women}
-    return pd.DataFrame({"score": found.score, "label": found.target, **groups})
+    groups = found.sensitive_features.astype(object)
+    return pd.DataFrame({"score": found.score, "label": found.target, "sex": groups})
 
 
 @cache
 def group_aware() -> ScoreRepair:
     fitted = census(1000, 0)
     return ScoreRepair(max_mcdp=0.05).fit(fitted["score"], sensitive_features=fitted["sex"])
-
-
-@cache
-def group_blind(**options: Any) -> GroupBlindRepair:
-    fitted = census(2000, 0)
-    return GroupBlindRepair(max_mcdp=0.15, **options).fit(
-        fitted["score"],
-        fitted["label"],
-        sensitive_features=fitted["sex"],
-        group_probabilities=fitted[["women", "men"]],
-    )
 
 
 def test_a_score_goes_through_the_map_of_its_group(host: tuple[str, Evaluate]) -> None:
@@ -94,48 +81,11 @@ def test_groups_of_several_columns_and_another_range(host: tuple[str, Evaluate])
         repair.to_sql(dialect, group="sex")
 
 
-@pytest.mark.parametrize("options", [{}, {"output": "calibrated"}, {"criterion": "equalized_odds"}])
-def test_a_group_blind_score(host: tuple[str, Evaluate], options: dict[str, Any]) -> None:
-    dialect, evaluate = host
-    repair, people = group_blind(**options), census(1000, 1)
-    given = people[["women", "men"]].to_numpy()
-    expected = repair.transform(people["score"], group_probabilities=given)
-    found = evaluate(people, repair.to_sql(dialect, group_probabilities=["women", "men"]))
-    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-13)
-    assert repair.score_ is not None
-
-
-def test_two_tables_of_probabilities(host: tuple[str, Evaluate]) -> None:
-    dialect, evaluate = host
-    repair = group_blind(criterion="equalized_odds")
-    people = census(500, 1).assign(few=0.3, many=0.7)
-    tables = [["women", "men"], ["few", "many"]]
-    expected = repair.transform(
-        people["score"], group_probabilities=np.stack([people[table].to_numpy() for table in tables])
-    )
-    found = evaluate(people, repair.to_sql(dialect, group_probabilities=tables))
-    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-13)
-
-
-def test_probabilities_that_transform_refuses_are_null(host: tuple[str, Evaluate]) -> None:
-    dialect, evaluate = host
-    people = pd.DataFrame(
-        {"score": [0.5, 0.5, 0.5, 1.5, 0.5], "a": [0.4, -0.1, 0.4, 0.4, None], "b": [0.6, 1.1, 0.7, 0.6, 1.0]}
-    )
-    found = evaluate(people, group_blind().to_sql(dialect, group_probabilities=["a", "b"]))
-    np.testing.assert_array_equal(np.isnan(found), [False, True, True, True, True])
-
-
 def test_nothing_to_repair_is_the_score_itself(host: tuple[str, Evaluate]) -> None:
     dialect, evaluate = host
     people = census(500, 1)
-    given: dict[str, Any] = {"sensitive_features": people["sex"]}
-    same = ScoreRepair(max_mcdp=1.0).fit(people["score"], **given).to_sql(dialect, group="sex")
-    blind = GroupBlindRepair(max_mcdp=1.0).fit(
-        people["score"], **given, group_probabilities=people[["women", "men"]]
-    )
-    for expression in (same, blind.to_sql(dialect, group_probabilities=["women", "men"])):
-        np.testing.assert_array_equal(evaluate(people, expression), people["score"])
+    repair = ScoreRepair(max_mcdp=1.0).fit(people["score"], sensitive_features=people["sex"])
+    np.testing.assert_array_equal(evaluate(people, repair.to_sql(dialect, group="sex")), people["score"])
 
 
 def test_knots_that_stay_are_not_written() -> None:
@@ -150,13 +100,9 @@ def test_knots_that_stay_are_not_written() -> None:
 def test_what_cannot_be_written_is_named() -> None:
     with pytest.raises(ValueError, match=r"dialect .*'oracle'"):
         group_aware().to_sql("oracle")
-    with pytest.raises(
-        ValueError, match=r"group_probabilities must name a column for each of 'Female', 'Male'"
-    ):
-        group_blind().to_sql(group_probabilities=["women"])
     knots = np.linspace(0.1, 0.9, 2**20)
-    with pytest.raises(ValueError, match=r"at most 1,048,576 knots .*got 1,048,578"):
-        as_dialect("duckdb").follow([{"s": "1"}], {"TRUE": ScoreMap(knots, knots**2)})
+    with pytest.raises(ValueError, match=r"at most 1,048,576 knots, got 1,048,578"):
+        group_maps_sql("duckdb", "score", ["sex"], {"Male": ScoreMap(knots, knots**2)})
 
 
 @pytest.mark.slow
@@ -165,7 +111,4 @@ def test_a_million_rows(host: tuple[str, Evaluate]) -> None:
     people = census(10**6, 5)
     expected = group_aware().transform(people["score"], sensitive_features=people["sex"])
     found = evaluate(people, group_aware().to_sql(dialect, group="sex"))
-    np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)
-    expected = group_blind().transform(people["score"], group_probabilities=people[["women", "men"]])
-    found = evaluate(people, group_blind().to_sql(dialect, group_probabilities=["women", "men"]))
     np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-12)

@@ -47,24 +47,8 @@ class TensorRows(NamedTuple):
         Returns
         -------
         TensorRows
-            The selected rows.
         """
         return TensorRows(*(column[rows] for column in self))
-
-    def to(self, device: torch.device) -> TensorRows:
-        """Move the rows to a device.
-
-        Parameters
-        ----------
-        device : torch.device
-            Where to.
-
-        Returns
-        -------
-        TensorRows
-            The same rows there.
-        """
-        return TensorRows(*(column.to(device) for column in self))
 
 
 class Batches:

@@ -126,12 +126,10 @@ class NetworkBackend(Backend[NetworkModel]):
 def as_tensors(rows: TrainingRows, precision: str, device: torch.device) -> TensorRows:
     """Return rows as tensors on a device."""
     dtype = torch.float64 if precision == "float64" else torch.float32
-    return TensorRows(
-        torch.from_numpy(rows.features).to(dtype),
-        torch.from_numpy(rows.labels).to(dtype),
-        torch.from_numpy(rows.groups),
-        torch.from_numpy(rows.weights).to(dtype),
-    ).to(device)
+    features, labels, weights = (
+        torch.from_numpy(column).to(device, dtype) for column in (rows.features, rows.labels, rows.weights)
+    )
+    return TensorRows(features, labels, torch.from_numpy(rows.groups).to(device), weights)
 
 
 def as_device(name: str) -> torch.device:
@@ -141,22 +139,18 @@ def as_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise InputError(
-            f"must be 'auto' or a torch device, got {name!r}: {error}", argument="device"
-        ) from error
+        raise InputError(f"must be 'auto' or a torch device, got {name!r}: {error}", "device") from error
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise InputError(
-            f"{name!r} needs CUDA, which this machine or this build of torch lacks", argument="device"
-        )
+        raise InputError(f"{name!r} needs CUDA, which this machine or this build of torch lacks", "device")
     return device
 
 
 class LocalParityClassifier(BoundedClassifier):
     """A neural classifier for two classes, trained by one of seven methods.
 
-    The sensitive feature is needed to fit and not to predict. Data frames may have text columns: they
-    are encoded, a missing text as a category of its own, and numbers are standardised, a missing one to the
-    mean. What `fit` did not see counts as unknown, with an `UnseenValuesWarning`.
+    The group is needed to fit and not to predict. Text columns of a data frame are encoded, a missing text as
+    a category of its own, and numbers are standardised, a missing one to the mean. What `fit` did not see
+    counts as unknown, with an `UnseenValuesWarning`.
 
     Parameters
     ----------
@@ -170,9 +164,9 @@ class LocalParityClassifier(BoundedClassifier):
     confidence : float, optional
         Promise `max_mcdp` for the population, with this probability. Strengths found on the validation part
         are tested on people held out of everything else, those with the lowest MCDP first, up to the first
-        that is not known to be within the bound; the most accurate of those before it is kept. That holds
-        however many strengths are tested (fixed-sequence testing; Angelopoulos et al. 2021, "Learn then
-        Test"), if the rows are an independent sample; with weights approximately, as in `mcdp_interval`.
+        that is not known to be within the bound; the most accurate before it is kept (fixed-sequence testing;
+        Angelopoulos et al. 2021, "Learn then Test"). It holds if the rows are an independent sample; with
+        weights approximately.
     epsilon : float
         The half-width of the windows, of `max_mcdp` and of DiffMCDP's penalty, which above 0 needs
         ``search="exact"``.
@@ -182,8 +176,7 @@ class LocalParityClassifier(BoundedClassifier):
     preset : str
         "paper" or "tuned": the values of the parameters below that are None.
     temperature : float, optional
-        The steepness of the sigmoid that replaces a step, for DiffABCC and DiffMCDP: 80 in "tuned", chosen
-        on the validation parts of Adult and Bank, and 10 in "paper", as published.
+        The steepness of the sigmoid that replaces a step, for DiffABCC and DiffMCDP.
     search : str, optional
         How DiffMCDP finds its threshold: "exact" (in both presets), "probe", "frozen" or "soft".
     hidden : tuple of int, optional
@@ -192,22 +185,14 @@ class LocalParityClassifier(BoundedClassifier):
         The share of hidden units left out in a training step.
     steps, batch_size : int, optional
         The number of optimiser steps, and of rows in each.
-    learning_rate : float, optional
-        Adam's, at the start.
-    schedule : str, optional
-        "steps" divides the learning rate by ten after every 50 steps, "cosine" brings it down to 0.
+    learning_rate, schedule : float and str, optional
+        Adam's at the start; "steps" divides it by ten after every 50 steps, "cosine" brings it down to 0.
     memory : int, optional
         How many recent rows DiffMCDP remembers to find its threshold in.
     balanced : bool, optional
         Whether every batch has as many rows of each group, reweighted: for small groups.
-    sharpness : float
-        The power of the soft search.
-    alignment : float
-        DRAlign's weight of the cosines.
-    weight_decay : float
-        Decoupled, as in AdamW.
-    clip_norm : float, optional
-        The largest norm of a gradient; larger ones are scaled down.
+    sharpness, alignment, weight_decay : float
+        The power of the soft search, DRAlign's weight of the cosines, and AdamW's decoupled weight decay.
     precision : str
         "float32"; "float64"; or "bfloat16" for the network's forward pass.
     validation_fraction : float
@@ -288,7 +273,6 @@ class LocalParityClassifier(BoundedClassifier):
         sharpness: float = 8.0,
         alignment: float = 0.05,
         weight_decay: float = 0.0,
-        clip_norm: float | None = None,
         precision: str = "float32",
         validation_fraction: float = 0.2,
         patience: int | None = None,
@@ -316,7 +300,6 @@ class LocalParityClassifier(BoundedClassifier):
         self.sharpness = sharpness
         self.alignment = alignment
         self.weight_decay = weight_decay
-        self.clip_norm = clip_norm
         self.precision = precision
         self.validation_fraction = validation_fraction
         self.patience = patience
@@ -341,9 +324,10 @@ class LocalParityClassifier(BoundedClassifier):
             PRESETS[self.preset], **{name: value for name, value in parameters.items() if value is not None}
         )
 
-    def _check_parameters(self) -> None:
+    def _check_all(self) -> None:
         as_choice(self.method, "method", METHODS)
         as_choice(self.preset, "preset", PRESETS)
+        super()._check_all()
         if self.max_mcdp is not None and self.method == "erm":
             raise InputError(f"needs a method with a strength, got {setting(method='erm')}", "max_mcdp")
 
@@ -354,6 +338,6 @@ class LocalParityClassifier(BoundedClassifier):
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         super()._restore(learned, files)
-        widths = self.encoder_.n_features_out, learned["model"]["width"]
-        if widths[0] != widths[1]:
-            raise ValueError(f"the encoder has {widths[0]} columns, the network {widths[1]}")
+        columns, width = len(self.encoder_.get_feature_names_out()), learned["model"]["width"]
+        if columns != width:
+            raise ValueError(f"the encoder has {columns} columns, the network {width}")

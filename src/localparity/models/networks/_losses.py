@@ -29,8 +29,6 @@ from localparity.models.networks._smoothed_gap import (
     threshold_grid,
 )
 
-# What the losses are called with is checked first; the messages say how to make it fit.
-
 _CODES = "torch.as_tensor(np.unique(groups, return_inverse=True)[1])"
 
 
@@ -43,15 +41,14 @@ def check_batch(y_score: Any, sensitive_features: Any, y_true: Any, sample_weigh
             advice = _CODES if name == "sensitive_features" else f"torch.as_tensor({name})"
             raise InputError(f"must be a tensor, got {type(values).__name__}; use {advice}", name)
     if y_score.ndim != 1:
-        raise InputError(
-            f"must have shape (n_samples,), got {tuple(y_score.shape)}{_one_column(y_score)}", "y_score"
-        )
+        advice = {
+            1: "; use y_score.squeeze(1)",
+            2: "; use y_score[:, 1], or y_score[:, 1] - y_score[:, 0] for the logits of two classes",
+        }.get(y_score.shape[1] if y_score.ndim == 2 else 0, "")
+        raise InputError(f"must have shape (n_samples,), got {tuple(y_score.shape)}{advice}", "y_score")
     if not len(y_score):
-        raise InputError(
-            "is empty; leave out batches without rows, or, where several processes train, gather the "
-            "rows of all of them with localparity.models.networks.gather_rows",
-            "y_score",
-        )
+        advice = "gather the rows of several processes with localparity.models.networks.gather_rows"
+        raise InputError(f"is empty; leave out batches without rows, or {advice}", "y_score")
     for name, values in columns.items():
         if values.shape != y_score.shape:
             advice = f"; use {name}.squeeze(1)" if values.shape == (len(y_score), 1) else ""
@@ -70,18 +67,6 @@ def is_readable(tensor: Tensor) -> bool:
         return tensor.data_ptr() is not None
     except RuntimeError:
         return False
-
-
-def _one_column(y_score: Tensor) -> str:
-    """Advice on how scores of two dimensions become one column."""
-    if y_score.ndim != 2:
-        return ""
-    columns = y_score.shape[1]
-    if columns == 1:
-        return "; use y_score.squeeze(1)"
-    if columns == 2:
-        return "; use y_score[:, 1], or y_score[:, 1] - y_score[:, 0] for the logits of two classes"
-    return "; call the loss on the column of one class"
 
 
 def gather_rows(values: Tensor) -> Tensor:
@@ -180,14 +165,6 @@ class ScoreMemory(nn.Module):
             buffer[slots] = values[-size:].to(buffer)
         self.written += count
         self.begun = True
-
-    def get_extra_state(self) -> Tensor:
-        """Whether there are rows yet, which is known without reading the device."""
-        return torch.tensor(self.begun)
-
-    def set_extra_state(self, state: Tensor) -> None:
-        """Restore what `get_extra_state` returned."""
-        self.begun = bool(state)
 
 
 def _complete(rows: ScoredRows) -> ScoredRows:

@@ -14,7 +14,7 @@ from torch.func import functional_call
 from torch.nn.functional import binary_cross_entropy_with_logits, cosine_similarity
 
 from localparity._types import Criterion
-from localparity._validation import InputError, as_choice, as_count, as_number, as_strength
+from localparity._validation import InputError, as_choice, as_count, as_strength
 from localparity.counts._comparison import CRITERIA
 from localparity.models.networks._batches import BalancedBatches, Batches, TensorRows, balancing_weights
 from localparity.models.networks._losses import (
@@ -38,7 +38,7 @@ class TrainingSettings:
     ----------
     hidden, dropout, steps, batch_size, learning_rate, schedule, temperature, search, memory, balanced
         As in `LocalParityClassifier`, whose preset "paper" has the defaults.
-    precision, alignment, sharpness, epsilon, criterion, weight_decay, clip_norm, patience
+    precision, alignment, sharpness, epsilon, criterion, weight_decay, patience
         As in `LocalParityClassifier`, with the same defaults.
     augment : bool, default=False
         Whether a network for images sees random views of them in training.
@@ -51,9 +51,8 @@ class TrainingSettings:
 
     Examples
     --------
-    >>> settings = TrainingSettings(search="soft")
-    >>> settings.temperature, settings.steps
-    (10.0, 150)
+    >>> TrainingSettings(search="soft").steps
+    150
     """
 
     hidden: Sequence[int] = (512, 256, 64)
@@ -75,7 +74,6 @@ class TrainingSettings:
     decay_every: int = 50
     decay_factor: float = 0.1
     weight_decay: float = 0.0
-    clip_norm: float | None = None
     check_every: int = 25
     patience: int | None = None
 
@@ -84,8 +82,6 @@ class TrainingSettings:
             as_count(getattr(self, name), name)
         if self.patience is not None:
             as_count(self.patience, "patience")
-        if self.clip_norm is not None and not as_number(self.clip_norm, "clip_norm") > 0.0:
-            raise InputError(f"must be > 0, got {self.clip_norm:g}", argument="clip_norm")
         as_choice(self.schedule, "schedule", ("steps", "cosine"))
         as_choice(self.precision, "precision", ("float32", "bfloat16", "float64"))
 
@@ -108,10 +104,8 @@ class ScoredBatch(NamedTuple):
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> class Confidence(lp.models.networks.Method):
-    ...     def penalty(self, network: lp.models.networks.Network, batch: lp.models.networks.ScoredBatch):
-    ...         return self.strength * batch.logits.square().mean()
+    >>> def penalty(network: Network, batch: ScoredBatch) -> Tensor:
+    ...     return batch.logits.square().mean()
     """
 
     rows: TensorRows
@@ -124,9 +118,9 @@ class ScoredBatch(NamedTuple):
 class Method(nn.Module):
     """A training method: cross-entropy plus, times the strength, a penalty.
 
-    A method overrides what differs: `penalty`, `prepare`, `wrap`, `batches`, `reweighted` and `draw`.
+    A method overrides what differs: `penalty`, `prepare`, `batches` and `draw`.
     Parameters that it adds are trained with the network's. Everything that changes is a parameter or a
-    buffer, so that the methods of several runs can be stacked.
+    buffer, which a step that is recorded as a CUDA graph reads in its place.
 
     Parameters
     ----------
@@ -161,33 +155,18 @@ class Method(nn.Module):
             )
 
     def prepare(self, training: TensorRows, network: Network) -> None:
-        """Learn from the training rows, or add parameters, before the first step.
+        """Learn from the training rows, add parameters or change the network before the first step.
 
         Parameters
         ----------
         training : TensorRows
             All training rows.
         network : Network
-            The network to be trained.
+            The network to be trained, changed in place.
         """
 
-    def wrap(self, network: Network) -> Network:
-        """Change the network for this method.
-
-        Parameters
-        ----------
-        network : Network
-            The network to be trained.
-
-        Returns
-        -------
-        Network
-            The network as this method trains it.
-        """
-        return network
-
-    def batches(self, training: TensorRows, seed: int) -> Batches:
-        """Choose how rows are drawn.
+    def batches(self, training: TensorRows, seed: int) -> tuple[Batches, TensorRows]:
+        """Choose how rows are drawn and weighted.
 
         Parameters
         ----------
@@ -198,27 +177,14 @@ class Method(nn.Module):
 
         Returns
         -------
-        Batches
-            An object whose `draw` returns the row numbers of the next batch.
+        tuple
+            An object whose `draw` returns the row numbers of the next batch, and the rows with weights such
+            that a batch stands for the data.
         """
-        if self.settings.balanced:
-            return BalancedBatches(training.groups, self.n_groups, self.settings.batch_size, seed)
-        return Batches(len(training.labels), self.settings.batch_size, seed)
-
-    def reweighted(self, training: TensorRows) -> TensorRows:
-        """Give the training rows the weights that go with the batches.
-
-        Parameters
-        ----------
-        training : TensorRows
-            All training rows.
-
-        Returns
-        -------
-        TensorRows
-            The rows, with weights such that a batch stands for the data.
-        """
-        return balancing_weights(training, self.n_groups) if self.settings.balanced else training
+        if not self.settings.balanced:
+            return Batches(len(training.labels), self.settings.batch_size, seed), training
+        batches = BalancedBatches(training.groups, self.n_groups, self.settings.batch_size, seed)
+        return batches, balancing_weights(training, self.n_groups)
 
     def draw(self, generator: torch.Generator) -> None:
         """Draw the random numbers of a step into buffers.
@@ -285,20 +251,16 @@ class AdvDebias(Method):
     name = "advdebias"
 
     def prepare(self, training: TensorRows, network: Network) -> None:
-        """Build the adversary for the network's last hidden layer."""
+        """Build the adversary for the network's last hidden layer, and turn the network's dropout off."""
+        for layer in network.modules():
+            if isinstance(layer, Dropout):
+                layer.share = 0.0
         outputs = 1 if self.n_groups == 2 else self.n_groups
         self.adversary = nn.Sequential(
             nn.Linear(network.head.in_features, _ADVERSARY_WIDTH),
             nn.ReLU(),
             nn.Linear(_ADVERSARY_WIDTH, outputs),
         ).to(training.weights)
-
-    def wrap(self, network: Network) -> Network:
-        """Turn dropout off."""
-        for layer in network.modules():
-            if isinstance(layer, Dropout):
-                layer.share = 0.0
-        return network
 
     def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
         """The strength times the adversary's cross-entropy."""
@@ -347,9 +309,10 @@ class FairMixup(Method):
         """Draw the share t of the mixture."""
         self.share.uniform_(generator=generator)
 
-    def batches(self, training: TensorRows, seed: int) -> Batches:
+    def batches(self, training: TensorRows, seed: int) -> tuple[Batches, TensorRows]:
         """Equally many rows of each group, group after group."""
-        return BalancedBatches(training.groups, self.n_groups, self.settings.batch_size, seed)
+        batches = BalancedBatches(training.groups, self.n_groups, self.settings.batch_size, seed)
+        return batches, super().batches(training, seed)[1]
 
     def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
         """The strength times how the score changes between groups."""

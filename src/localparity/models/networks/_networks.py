@@ -14,8 +14,8 @@ from torch import Tensor, nn
 class RandomLayer(nn.Module, ABC):
     """A layer that is random in training; its random numbers are drawn before a step, not during it.
 
-    They are a buffer, so that the forward pass is a pure function of its tensors: it can be repeated within a
-    step, and a stack of networks has a stack of buffers.
+    They are a buffer, so that the forward pass is a pure function of its tensors and can be repeated within a
+    step.
     """
 
     @abstractmethod
@@ -24,15 +24,7 @@ class RandomLayer(nn.Module, ABC):
 
 
 class Dropout(RandomLayer):
-    """Sets a share of the units to zero.
-
-    Examples
-    --------
-    >>> dropout = Dropout(4, 0.5)
-    >>> dropout.draw(2, torch.Generator().manual_seed(0))
-    >>> sorted(set(dropout(torch.ones(2, 4)).flatten().tolist()))
-    [0.0, 2.0]
-    """
+    """Sets a share of the units to zero."""
 
     drawn: Tensor
 
@@ -42,10 +34,6 @@ class Dropout(RandomLayer):
             raise ValueError(f"dropout must be in [0, 1), got {share:g}")
         self.width, self.share = width, share
         self.register_buffer("drawn", torch.ones(0, width), persistent=False)
-
-    def extra_repr(self) -> str:
-        """Its width and share."""
-        return f"{self.width}, {self.share}"
 
     @torch.no_grad()
     def draw(self, rows: int, generator: torch.Generator) -> None:
@@ -114,18 +102,11 @@ class Network(nn.Module):
         Returns
         -------
         Tensor of shape (n_samples,)
-            Logits.
         """
         return self.logits(self.body(self.trunk(features)))
 
     def hidden_weights(self) -> dict[str, Tensor]:
-        """Return the weights of all linear layers and convolutions except the head.
-
-        Returns
-        -------
-        dict of str to Tensor
-            The weights by their names.
-        """
+        """Return the weights, by their names, of all linear layers and convolutions except the head."""
         return {
             f"{name}.weight": layer.weight
             for name, layer in self.named_modules()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,36 +17,37 @@ from localparity.models.networks._networks import Network, random_layers
 
 _STEPS_BEFORE_RECORDING = 3
 
-# What `Trainer` and stacks of runs share: a run that is ready to take steps, and the steps.
-
-
-class Trainable(Protocol):
-    """What `Steps` trains: a `Training`, or a stack of them."""
-
-    rows: TensorRows
-
-    def parameters(self) -> list[Tensor]:
-        """What is trained."""
-
-    def draw(self) -> Tensor:
-        """Draw the random numbers of a step into buffers, and return the row numbers of its batch."""
-
-    def loss(self, drawn: Tensor) -> Tensor:
-        """The loss of the batch with these row numbers, or one for each run of a stack."""
-
 
 class Training:
-    """One run, prepared with its own seed; torch's global generator stays as it was."""
+    """A run that is ready to take optimiser steps, prepared with its own seed.
+
+    Torch's global generator stays as it was. On a GPU a step is hundreds of small kernels, and launching them
+    takes several times as long as running them: after a few steps they are recorded as a CUDA graph, and from
+    then on launched together, unless `recorded` is False.
+    """
 
     def __init__(self, method: Method, network: Network, rows: TensorRows, *, seed: int) -> None:
-        device = rows.features.device
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        self.device = rows.weights.device
+        self.recorded = on_gpu = self.device.type == "cuda"
+        with torch.random.fork_rng(devices=[self.device] if on_gpu else []):
             torch.manual_seed(seed)
             method.prepare(rows, network)
         self.method, self.network = method.to(rows.weights).train(), network.train()
-        self.generator = torch.Generator(device).manual_seed(seed)
-        self.batches = method.batches(rows, seed)
-        self.rows = method.reweighted(rows)
+        self.generator = torch.Generator(self.device).manual_seed(seed)
+        self.batches, self.rows = method.batches(rows, seed)
+        self.settings, rate = method.settings, method.settings.learning_rate
+        self.optimizer = torch.optim.AdamW(
+            self.parameters(),
+            lr=torch.tensor(rate, device=self.device) if on_gpu else rate,
+            weight_decay=self.settings.weight_decay,
+            eps=1e-8,
+            capturable=on_gpu,
+            # Otherwise half of a step's time goes to reading and writing the weights again and again.
+            fused=on_gpu,
+        )
+        self._steps_taken = 0
+        self._graph: Any = None
+        self._drawn = torch.zeros(0, dtype=torch.int64)
 
     def parameters(self) -> list[Tensor]:
         """The weights of the network and of the method."""
@@ -60,51 +61,20 @@ class Training:
         self.method.draw(self.generator)
         return rows
 
-    def loss(self, drawn: Tensor) -> Tensor:
-        """The loss of the batch with these row numbers."""
-        return self.objective(self.rows.take(drawn))
-
-    def objective(self, batch: TensorRows) -> Tensor:
-        """The loss of a batch, in the precision of the settings."""
-        reduced = self.method.settings.precision == "bfloat16"
-        autocast = torch.autocast(batch.features.device.type, torch.bfloat16, enabled=reduced)
-        return objective(self.method, self.network, batch, autocast)
-
-
-class Steps:
-    """Optimiser steps of a training; on a GPU they are replayed as a CUDA graph.
-
-    A step is hundreds of small kernels, and launching them takes several times as long as running them. After
-    a few steps they are recorded, and from then on launched together unless `recorded` is False.
-    """
-
-    def __init__(self, training: Trainable, settings: TrainingSettings) -> None:
-        self.training, self.settings = training, settings
-        self.device = training.rows.weights.device
-        self.recorded = on_gpu = self.device.type == "cuda"
-        rate = settings.learning_rate
-        self.optimizer = torch.optim.AdamW(
-            training.parameters(),
-            lr=torch.tensor(rate, device=self.device) if on_gpu else rate,
-            weight_decay=settings.weight_decay,
-            eps=1e-8,
-            capturable=on_gpu,
-            # Otherwise half of a step's time goes to reading and writing the weights again and again.
-            fused=on_gpu,
-        )
-        self._steps_taken = 0
-        self._graph: Any = None
-        self._rows = torch.zeros(0, dtype=torch.int64)
-
     def take(self, step: int) -> Tensor:
-        """Take the step with this number, from 0; return its loss, or the losses of a stack of runs."""
-        self._set_learning_rate(step)
-        rows = self.training.draw()
+        """Take the step with this number, from 0, and return its loss."""
+        rate = learning_rate_at(self.settings, step)
+        for group in self.optimizer.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+        drawn = self.draw()
         # Always in the same place on the device, where a recorded step reads them.
-        if self._rows.shape != rows.shape or self._rows.device != self.device:
-            self._rows = rows.to(self.device)
+        if self._drawn.shape != drawn.shape or self._drawn.device != self.device:
+            self._drawn = drawn.to(self.device)
         else:
-            self._rows.copy_(rows)
+            self._drawn.copy_(drawn)
         return self._replay() if self.recorded else self._optimise()
 
     def _replay(self) -> Tensor:
@@ -127,20 +97,12 @@ class Steps:
 
     def _optimise(self) -> Tensor:
         self.optimizer.zero_grad()
-        loss = self.training.loss(self._rows)
-        loss.sum().backward()  # type: ignore[no-untyped-call]
-        if self.settings.clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(self.training.parameters(), self.settings.clip_norm)
+        reduced = self.settings.precision == "bfloat16"
+        autocast = torch.autocast(self.device.type, torch.bfloat16, enabled=reduced)
+        loss = objective(self.method, self.network, self.rows.take(self._drawn), autocast)
+        loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         return loss.detach()
-
-    def _set_learning_rate(self, step: int) -> None:
-        rate = learning_rate_at(self.settings, step)
-        for group in self.optimizer.param_groups:
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
 
 
 def learning_rate_at(settings: TrainingSettings, step: int) -> float:
@@ -148,15 +110,6 @@ def learning_rate_at(settings: TrainingSettings, step: int) -> float:
     if settings.schedule == "cosine":
         return settings.learning_rate * 0.5 * (1.0 + math.cos(math.pi * step / settings.steps))
     return settings.learning_rate * settings.decay_factor ** (step // settings.decay_every)
-
-
-def check_finite(network: Network, steps: int) -> None:
-    """Raise if training has diverged."""
-    if not all(bool(tensor.isfinite().all()) for tensor in network.parameters()):
-        raise ValueError(
-            f"training has diverged: the network has weights that are not finite after {steps} steps; "
-            "lower learning_rate or strength"
-        )
 
 
 class Trainer:
@@ -188,7 +141,7 @@ class Trainer:
     def __init__(
         self, method: Method, network: Network, *, seed: int = 0, progress: Progress | None = None
     ) -> None:
-        self.method, self.network, self.seed = method, method.wrap(network), seed
+        self.method, self.network, self.seed = method, network, seed
         self.progress = progress
 
     def fit(self, training: TensorRows, validation: TensorRows | None = None) -> list[dict[str, float]]:
@@ -207,12 +160,12 @@ class Trainer:
             A record of each step: `step`, `loss` and, if evaluated, `average_precision` and `mcdp`.
         """
         settings = self.method.settings
-        steps = Steps(Training(self.method, self.network, training, seed=self.seed), settings)
+        run = Training(self.method, self.network, training, seed=self.seed)
         forecast = Forecast(settings.steps, "steps")
         best, best_network, checks_without_gain = math.inf, dict[str, Tensor](), 0
         history, losses = list[dict[str, float]](), list[Tensor]()
         for step in range(1, settings.steps + 1):
-            losses.append(steps.take(step - 1))
+            losses.append(run.take(step - 1))
             forecast.advance()
             if step % settings.check_every and step < settings.steps:
                 continue
@@ -240,7 +193,11 @@ class Trainer:
         if best_network:
             self.network.load_state_dict(best_network)
         self.network.eval()
-        check_finite(self.network, len(history))
+        if not all(bool(tensor.isfinite().all()) for tensor in self.network.parameters()):
+            raise ValueError(
+                f"training has diverged: the network has weights that are not finite after {len(history)} "
+                "steps; lower learning_rate or strength"
+            )
         return history
 
 

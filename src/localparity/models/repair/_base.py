@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, Self
+from inspect import signature
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +69,9 @@ class RepairTransformer(FolderMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
+AnyRepair = TypeVar("AnyRepair", bound=RepairTransformer)
+
+
 def clipped_scores(scores: ArrayLike, score_range: ScoreRange) -> FloatArray:
     """Return scores as float64, those that are beyond the range by rounding at its ends."""
     values = as_scores(scores, score_range, "scores").values
@@ -82,7 +86,7 @@ class RepairingClassifier(FolderMixin, RowsClassifier, BaseEstimator):  # type: 
     confidence: float | None
     criterion: Criterion
     random_state: Seed
-    repair_: Any
+    repair_: RepairTransformer
     _held_out: Measured | None = None
 
     def fit_with_audit(
@@ -134,8 +138,7 @@ class RepairingClassifier(FolderMixin, RowsClassifier, BaseEstimator):  # type: 
     @property
     def promise_(self) -> str:
         """What holds and for whom, in a sentence."""
-        promise: str = self.repair_.promise_
-        return promise
+        return self.repair_.promise_
 
     @property
     def n_features_in_(self) -> int:
@@ -175,14 +178,16 @@ class RepairingClassifier(FolderMixin, RowsClassifier, BaseEstimator):  # type: 
         (X,) = indexable(X)
         return super()._as_rows(X, y, sensitive_features, sample_weight)
 
-    def _fit_described(self, rows: TrainingRows) -> Self:
-        self._held_out = None
-        return super()._fit_described(rows)
+    def _new_repair(self, kind: type[AnyRepair]) -> AnyRepair:
+        """Return a repair with the parameters that it shares with the classifier."""
+        own = self.get_params(deep=False)
+        return kind(**{name: own[name] for name in signature(kind).parameters if name in own})
 
-    def _restore_repair(self, files: Files, kind: type[RepairTransformer]) -> None:
-        self.repair_ = parse_part(files, "repair")
-        if not isinstance(self.repair_, kind):
-            raise ValueError(f"repair must be a {kind.__name__}, got a {type(self.repair_).__name__}")
+    def _restore_repair(self, files: Files, kind: type[AnyRepair]) -> AnyRepair:
+        repair = parse_part(files, "repair")
+        if not isinstance(repair, kind):
+            raise ValueError(f"repair must be a {kind.__name__}, got a {type(repair).__name__}")
+        return repair
 
 
 def check_wrapped(**estimators: Any) -> None:

@@ -17,19 +17,17 @@ from localparity.models._rows import TrainingRows, coded_predictions
 from localparity.models.repair import _kernels
 from localparity.predictions import Predictions
 
-# How the probabilities of a person's groups enter a group-blind score.
-
 
 class BlindRows(NamedTuple):
     """Scores P(y = 1 | x), P(group | x) for each label compared, and the true labels, groups and weights.
 
     `probabilities` has shape (n_labels, n_rows, n_groups): for a criterion that compares people by label they
-    are probabilities given that label.
+    are probabilities given that label. Labels that nothing needs are 0.
     """
 
     scores: FloatArray
     probabilities: FloatArray
-    labels: IntArray | None
+    labels: IntArray
     groups: IntArray
     weights: FloatArray
 
@@ -37,15 +35,14 @@ class BlindRows(NamedTuple):
         self, fraction: float, seed: int, names: tuple[Group, ...], *, by_class: bool
     ) -> tuple[IntArray, IntArray]:
         """Return the indexes of the rows to fit on and of those held out, as `TrainingRows.split` does."""
-        blank = np.zeros(self.scores.size) if self.labels is None else self.labels.astype(np.float64)
-        rows = TrainingRows(None, blank, self.groups, self.weights, np.array([0, 1]), names)
+        labels, classes = self.labels.astype(np.float64), np.array([0, 1])
+        rows = TrainingRows(None, labels, self.groups, self.weights, classes, names)
         return rows.split(fraction, seed, by_class=by_class)
 
     def take(self, indexes: IntArray) -> BlindRows:
         """Return some of the rows."""
-        labels = None if self.labels is None else self.labels[indexes]
-        probabilities, weights = self.probabilities[:, indexes], self.weights[indexes]
-        return BlindRows(self.scores[indexes], probabilities, labels, self.groups[indexes], weights)
+        labels, groups, weights = self.labels[indexes], self.groups[indexes], self.weights[indexes]
+        return BlindRows(self.scores[indexes], self.probabilities[:, indexes], labels, groups, weights)
 
 
 class GroupFeatures(NamedTuple):
@@ -90,7 +87,6 @@ class GroupFeatures(NamedTuple):
         groups = among[rows.groups]
         if self.labels == (None,):
             return groups
-        assert rows.labels is not None
         strata = np.array([self.labels.index(label) if label in self.labels else -1 for label in (0, 1)])
         strata = strata[rows.labels]
         return np.where((groups >= 0) & (strata >= 0), strata * len(self.compared) + groups, -1)
@@ -123,7 +119,7 @@ def as_group_probabilities(
     return np.asarray(array / sums[:, :, None])
 
 
-def least_sizes(groups: IntArray, labels: IntArray | None, criterion: Criterion, n_groups: int) -> IntArray:
+def least_sizes(groups: IntArray, labels: IntArray, criterion: Criterion, n_groups: int) -> IntArray:
     """Return the size of each group among the people compared; with two labels, of the rarer one."""
     sizes = [
         np.bincount(groups if label is None else groups[labels == label], minlength=n_groups)
@@ -155,10 +151,10 @@ def compared_predictions(
 ) -> Predictions:
     """Return rows with these scores whose groups are compared; weights that are all 1 are left out."""
     among = np.isin(rows.groups, compared)
-    labels = None if rows.labels is None else rows.labels[among].astype(np.uint8)
     weighted = always_weighted or bool((rows.weights != 1.0).any())
     codes = np.searchsorted(compared, rows.groups[among]).astype(np.min_scalar_type(len(compared)))
     weights = rows.weights[among] if weighted else None
+    labels = rows.labels[among].astype(np.uint8)
     return coded_predictions(scores[among], Grouping(codes, compared), labels, weights)
 
 
@@ -267,9 +263,6 @@ class Dual(NamedTuple):
             np.vstack([multipliers[:1], multipliers, multipliers[-1:]]),
             np.concatenate([[farthest], inner, [-farthest]]),
         )
-
-
-# The weakest group-blind repair that is within a bound.
 
 
 _TRIALS = 6

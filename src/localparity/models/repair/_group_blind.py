@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -52,7 +52,6 @@ from localparity.models.repair._dual import (
     least_sizes,
 )
 from localparity.models.repair._maps import ScoreMap, calibrated_scale, checked_map, original_scale
-from localparity.models.repair._sql import as_dialect, blind_sql
 from localparity.predictions import check_predictions
 
 _OUTPUTS = ("original", "calibrated")
@@ -63,9 +62,9 @@ _MEASURED = ("unrepaired_mcdp_", "mcdp_")
 class GroupBlindRepair(RepairTransformer):
     r"""Bring MCDP(epsilon) within a bound with the best scores that do not look at the group.
 
-    Takes a model's scores, P(y = 1 | x), and the probabilities of each person's groups, P(group | x), both of
-    rows that the models were not fitted on. Among the sets of people at one selection rate q whose groups'
-    rates differ by at most a bound, the one with the most positives is
+    It takes P(y = 1 | x), a model's scores, and P(group | x) of rows that the models were not fitted on.
+    Among the sets of people at one selection rate q whose groups' rates differ by at most a bound, the one
+    with the most positives is
 
     .. math:: \{x : P(y = 1 | x) - \sum_g \lambda_g(q) \, P(g | x) / P(g) > t(q)\}
 
@@ -73,24 +72,19 @@ class GroupBlindRepair(RepairTransformer):
     people by the share of rates at which they are selected, which makes the sets nested.
     `GroupBlindClassifier` does the same around classifiers.
 
-    `promise_` says what holds. Without a `confidence`, the bound holds for the people fitted on. With one,
-    part of the rows is held out: repairs are tested there from the strongest on, and the weakest before the
-    first that is not known to be within the bound is kept. It holds in the population with that probability,
-    if the rows are an independent sample (fixed-sequence testing; Angelopoulos et al. 2021, "Learn then
-    Test").
+    Without a `confidence`, the bound holds for the people fitted on. With one, part of the rows is held out:
+    repairs are tested there from the strongest on, and the weakest before the first that is not known to be
+    within the bound is kept (fixed-sequence testing; Angelopoulos et al. 2021, "Learn then Test").
 
     Parameters
     ----------
     max_mcdp : float
         The most that MCDP(epsilon) may be after the repair.
-    epsilon : float
-        The half-width of the windows, as a fraction of the score range.
+    epsilon, criterion
+        The half-width of the windows, and who is compared, as in `ScoreRepair`.
     confidence : float, optional
-        The probability with which the bound holds in the population that the rows are a sample of; with
-        weights approximately, as in `mcdp_interval`.
-    criterion : str
-        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
-        "equalized_odds".
+        The probability with which the bound holds in the population that the rows are an independent sample
+        of; with weights approximately.
     output : str
         The scale of the repaired scores: "original" keeps the distribution of all scores together,
         "calibrated" makes them P(y = 1 | score).
@@ -106,10 +100,8 @@ class GroupBlindRepair(RepairTransformer):
     ----------
     groups_, left_out_ : tuple
         All groups in sorted order, and those too small to take part.
-    unrepaired_mcdp_, mcdp_ : float
-        MCDP(epsilon) of the people fitted on, before and after.
-    promise_ : str
-        What holds and for whom, in a sentence or two.
+    unrepaired_mcdp_, mcdp_, promise_
+        As in `ScoreRepair`.
     score_ : NestedScore or None
         The multipliers and thresholds; None where nothing had to be repaired.
     scale_ : ScoreMap or None
@@ -121,22 +113,15 @@ class GroupBlindRepair(RepairTransformer):
     >>> census = lp.datasets.make_census(4000, random_state=0)
     >>> women = census.data["occupation"].map({"care": 0.78, "office": 0.55, "technical": 0.4, "trades": 0.1})
     >>> chances = np.column_stack([women, 1.0 - women])  # the groups in sorted order: Female, Male
-    >>> repair = lp.models.GroupBlindRepair(max_mcdp=0.1)
-    >>> repair = repair.fit(
-    ...     census.score,
-    ...     sensitive_features=census.sensitive_features,
-    ...     group_probabilities=chances,
-    ... )
+    >>> sex, repair = census.sensitive_features, lp.models.GroupBlindRepair(max_mcdp=0.1)
+    >>> repair = repair.fit(census.score, sensitive_features=sex, group_probabilities=chances)
     >>> blind = repair.transform(census.score, group_probabilities=chances)
-    >>> lp.mcdp(None, blind, sensitive_features=census.sensitive_features) <= 0.1
+    >>> lp.mcdp(None, blind, sensitive_features=sex) <= 0.1
     True
     """
 
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {
-        "sensitive_features": True,
-        "group_probabilities": True,
-    }
-    __metadata_request__transform: ClassVar[dict[str, bool]] = {"group_probabilities": True}
+    __metadata_request__fit: ClassVar = {"sensitive_features": True, "group_probabilities": True}
+    __metadata_request__transform: ClassVar = {"group_probabilities": True}
     score_: NestedScore | None
     scale_: ScoreMap | None
 
@@ -178,15 +163,12 @@ class GroupBlindRepair(RepairTransformer):
             P(y = 1 | x) of each row.
         y : array-like of shape (n_samples,), optional
             Labels 0 and 1, where the criterion or the output needs them.
-        sensitive_features : array-like, data frame or mapping of columns
-            The group of each row; of several columns, the combinations that occur.
+        sensitive_features, sample_weight
+            The group and the weight of each row, as in `ScoreRepair.fit`.
         group_probabilities : array-like of shape (n_samples, n_groups)
             P(group | x) of each row, the groups in sorted order. For a criterion that compares people by
-            label these are probabilities given the label, for equalized odds of shape (2, n_samples,
-            n_groups), for label 0 first; one table may stand for both where x says as much about the
-            group under either label.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights that are not negative.
+            label these are probabilities given the label; for equalized odds one table may stand for both
+            labels, or two of them, of shape (2, n_samples, n_groups), for label 0 first.
 
         Returns
         -------
@@ -202,12 +184,11 @@ class GroupBlindRepair(RepairTransformer):
         rows = BlindRows(
             np.clip(people.scores.astype(np.float64), 0.0, 1.0),
             as_group_probabilities(group_probabilities, n_rows, names, len(comparison.labels)),
-            None if people.labels is None else people.labels.astype(np.int64),
+            np.zeros(n_rows, np.int64) if people.labels is None else people.labels.astype(np.int64),
             people.codes.astype(np.int64),
             np.ones(n_rows) if people.weights is None else people.weights,
         )
-        labels = np.zeros(n_rows) if rows.labels is None else rows.labels
-        columns = rows.scores, labels, rows.groups, rows.weights
+        columns = rows.scores, rows.labels, rows.groups, rows.weights
         indexes = drop_copies(np.moveaxis(rows.probabilities, 1, 0), *columns)
         rows = rows if indexes is None else rows.take(indexes)
         self._fitted_on = describe_rows(rows.groups, names, *rows)
@@ -237,32 +218,6 @@ class GroupBlindRepair(RepairTransformer):
         return self._repaired(
             clipped, as_group_probabilities(group_probabilities, clipped.size, self.groups_, n_labels)
         )
-
-    def to_sql(
-        self,
-        dialect: str = "duckdb",
-        *,
-        score: str = "score",
-        group_probabilities: Sequence[str] | Sequence[Sequence[str]],
-    ) -> str:
-        """Return the repaired score as an SQL expression, to be computed where the scores are.
-
-        It gives what `transform` gives, and NULL where that raises an error for a row: a score outside of
-        [0, 1], or probabilities that are negative or do not sum to 1.
-
-        Parameters
-        ----------
-        dialect, score : str
-            As in `ScoreRepair.to_sql`.
-        group_probabilities : sequence of str, or two of them
-            The columns of P(group | x), the groups in sorted order; two where `transform` takes two tables.
-
-        Returns
-        -------
-        str
-        """
-        check_is_fitted(self)
-        return blind_sql(self, as_dialect(dialect), score, group_probabilities)
 
     @property
     def left_out_(self) -> tuple[Group, ...]:
@@ -337,7 +292,6 @@ class GroupBlindRepair(RepairTransformer):
         self.score_, self.scale_ = score, None
         repaired = ranks = self._ranks(fitted.scores, fitted.probabilities)
         if self.output == "calibrated":
-            assert fitted.labels is not None
             self.scale_ = calibrated_scale(ranks, fitted.labels, fitted.weights)
         elif score is not None:
             self.scale_ = original_scale(ranks, fitted.scores, fitted.weights)
@@ -424,9 +378,6 @@ def _finite(values: Any, shape: tuple[int, ...], name: str) -> FloatArray:
     return array
 
 
-# The pairs of classifiers that a group-blind score is made of: of the class, and of the group.
-
-
 class PredictorPair(NamedTuple):
     """A classifier of the class and, for each label compared, one that predicts the code of the group."""
 
@@ -501,16 +452,15 @@ _SUBSAMPLED = {"feature_fraction": 0.5, "bagging_fraction": 0.8, "bagging_freq":
 class GroupBlindClassifier(RepairingClassifier):
     """The most accurate scores within a bound that are made of features alone.
 
-    Two classifiers are fitted, of the class and of the group. Their predictions for rows that they were not
-    fitted on go to a `GroupBlindRepair`, which finds the best scores under the bound. The group is needed to
-    fit and not to predict.
+    Two classifiers, of the class and of the group, predict for rows that they were not fitted on, and a
+    `GroupBlindRepair` finds the best scores under the bound. The group is needed to fit and not to predict.
 
     Parameters
     ----------
     estimator, group_estimator : classifier, optional
-        Predict the class and the group; they must have `predict_proba`. By default LightGBM's
-        trees, which take texts and missing values. Probabilities should be calibrated: the repair takes them
-        at their word when it trades positives for parity, though never when it measures MCDP.
+        Predict the class and the group, by default LightGBM's trees, which take texts and missing values.
+        Their probabilities should be calibrated: the repair takes them at their word when it trades positives
+        for parity, though never when it measures MCDP.
     max_mcdp, epsilon, confidence, criterion, output, min_group_size
         The bound and what it holds for, as in `GroupBlindRepair`. For a criterion that compares people by
         label, a group estimator is fitted among the people of each label.
@@ -526,16 +476,12 @@ class GroupBlindClassifier(RepairingClassifier):
     ----------
     classes_ : ndarray of shape (2,)
         The two classes; scores are probabilities of the second.
-    groups_, left_out_ : tuple
-        All groups, and those too small to take part in the bound.
     pairs_ : list
         The fitted pairs of classifiers.
     repair_ : GroupBlindRepair
         The fitted repair.
-    mcdp_ : float
-        MCDP(epsilon) of the people fitted on, each scored by models that did not see them.
-    promise_ : str
-        What holds and for whom.
+    groups_, left_out_, mcdp_, promise_
+        Those of the repair; each person counts with the score of models that did not see them.
 
     Examples
     --------
@@ -552,6 +498,7 @@ class GroupBlindClassifier(RepairingClassifier):
 
     _unsaved: ClassVar[dict[str, Any]] = {"estimator": None, "group_estimator": None}
     _libraries = ("lightgbm",)
+    repair_: GroupBlindRepair
 
     def __init__(
         self,
@@ -580,39 +527,20 @@ class GroupBlindClassifier(RepairingClassifier):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probability of each class after the repair.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The features, in the columns that `fit` had.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, 2)
-            The second column is the repaired score.
-        """
-        check_is_fitted(self)
-        scores = self.repair_._repaired(*mean_prediction(self.pairs_, X))
-        return np.column_stack([1.0 - scores, scores])
-
     @property
     def groups_(self) -> tuple[Group, ...]:
         """All groups."""
-        groups: tuple[Group, ...] = self.repair_.groups_
-        return groups
+        return self.repair_.groups_
 
     @property
     def left_out_(self) -> tuple[Group, ...]:
         """The groups too small to take part in the bound."""
-        groups: tuple[Group, ...] = self.repair_.left_out_
-        return groups
+        return self.repair_.left_out_
 
     @property
     def mcdp_(self) -> float:
         """MCDP(epsilon) of the people fitted on, each scored by models that did not see them."""
-        return float(self.repair_.mcdp_)
+        return self.repair_.mcdp_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -626,21 +554,10 @@ class GroupBlindClassifier(RepairingClassifier):
         return self.pairs_[0].estimator
 
     def _check_all(self) -> Bound:
-        bound = self._new_repair()._check_all()
+        bound = self._new_repair(GroupBlindRepair)._check_all()
         check_wrapped(estimator=self.estimator, group_estimator=self.group_estimator)
         as_count(self.cv, "cv", at_least=2)
         return bound
-
-    def _new_repair(self) -> GroupBlindRepair:
-        return GroupBlindRepair(
-            self.max_mcdp,
-            epsilon=self.epsilon,
-            confidence=self.confidence,
-            criterion=self.criterion,
-            output=self.output,
-            min_group_size=self.min_group_size,
-            validation_fraction=self.validation_fraction,
-        )
 
     def _prepare(self, rows: TrainingRows) -> TrainingRows:
         if self.estimator is not None and self.group_estimator is not None:
@@ -655,7 +572,7 @@ class GroupBlindClassifier(RepairingClassifier):
         fitted, tested = self._fit_pairs(rows, seed), None
         if held_out is not None:
             tested = blind_rows(held_out, *mean_prediction(self.pairs_, held_out.features))
-        self.repair_ = self._new_repair()._fit_rows(fitted, tested, rows.group_names)
+        self.repair_ = self._new_repair(GroupBlindRepair)._fit_rows(fitted, tested, rows.group_names)
         self.classes_ = rows.classes
 
     def _compared(self, rows: TrainingRows) -> tuple[int, ...]:
@@ -672,8 +589,11 @@ class GroupBlindClassifier(RepairingClassifier):
         self.pairs_, predicted = cross_fit((estimator, group_estimator), rows, labels, folds)
         return predicted
 
+    def _predict(self, X: Any) -> FloatArray:
+        return self.repair_._repaired(*mean_prediction(self.pairs_, X))
+
     def _scores(self, rows: TrainingRows) -> FloatArray:
-        return self.predict_proba(rows.features)[:, 1]
+        return self._predict(rows.features)
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         learned = {**dump_classes(self.classes_), "pairs": len(self.pairs_)}
@@ -685,7 +605,7 @@ class GroupBlindClassifier(RepairingClassifier):
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         self.classes_ = restore_classes(learned, two=True)
-        self._restore_repair(files, GroupBlindRepair)
+        self.repair_ = self._restore_repair(files, GroupBlindRepair)
         n_labels, n_groups = len(self.repair_.features_.labels), len(self.groups_)
         self.pairs_ = []
         for pair in range(as_count(learned["pairs"], "pairs")):

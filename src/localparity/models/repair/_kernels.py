@@ -183,10 +183,7 @@ def move(
 
 @compiled
 def _part_ties(
-    moved: FloatArray,
-    grid: FloatArray,
-    earliest: NDArray[np.int64],
-    latest: NDArray[np.int64],
+    moved: FloatArray, grid: FloatArray, earliest: NDArray[np.int64], latest: NDArray[np.int64]
 ) -> None:
     """Part scores that have come together, by less than half the way to the next score on either side.
 

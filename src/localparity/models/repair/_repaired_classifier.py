@@ -52,9 +52,8 @@ class RepairedClassifier(RepairingClassifier):
     prefit : bool
         Whether the estimator is fitted already and stays as it is. Pass `fit` other rows than it was fitted
         on: with a `confidence`, rows that look like those raise a warning.
-    validation_fraction : float, optional
-        The share of the rows that is held out of training for the repair; None fits both on all rows, whose
-        scores are then not those of new people.
+    validation_fraction : float
+        The share of the rows that is held out of training for the repair.
     random_state : int, Generator or None
         The same seed holds out the same rows.
 
@@ -81,9 +80,10 @@ class RepairedClassifier(RepairingClassifier):
     ((2000, 2), True)
     """
 
-    __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-    __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__predict: ClassVar = {"sensitive_features": True}
+    __metadata_request__predict_proba: ClassVar = {"sensitive_features": True}
     _unsaved: ClassVar[dict[str, Any]] = {"estimator": None, "prefit": True}
+    repair_: ScoreRepair
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class RepairedClassifier(RepairingClassifier):
         confidence: float | None = None,
         criterion: Criterion = "demographic_parity",
         prefit: bool = False,
-        validation_fraction: float | None = 0.2,
+        validation_fraction: float = 0.2,
         random_state: Seed = None,
     ) -> None:
         self.estimator = estimator
@@ -122,9 +122,7 @@ class RepairedClassifier(RepairingClassifier):
             The second column is the repaired score.
         """
         check_is_fitted(self)
-        scores = self.repair_.transform(
-            self.estimator_.predict_proba(X)[:, 1], sensitive_features=sensitive_features
-        )
+        scores = self.repair_.transform(self._predict(X), sensitive_features=sensitive_features)
         return np.column_stack([1.0 - scores, scores])
 
     def predict(self, X: Any, *, sensitive_features: Groups = None) -> NDArray[Any]:
@@ -132,10 +130,8 @@ class RepairedClassifier(RepairingClassifier):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The features.
-        sensitive_features : array-like, data frame or mapping of columns
-            The group of each row, among those that `fit` saw.
+        X, sensitive_features
+            As in `predict_proba`.
 
         Returns
         -------
@@ -154,13 +150,7 @@ class RepairedClassifier(RepairingClassifier):
     def _check_all(self) -> Bound:
         bound = Bound.of(self)
         check_wrapped(estimator=self.estimator)
-        if self.validation_fraction is not None:
-            as_probability(self.validation_fraction, "validation_fraction")
-        elif self.confidence is not None and not self.prefit:
-            raise InputError(
-                f"{setting(confidence=self.confidence)} needs a validation_fraction, got None: the scores of "
-                "the classifier's own training rows promise nothing for new people"
-            )
+        as_probability(self.validation_fraction, "validation_fraction")
         return bound
 
     def _as_rows(
@@ -183,69 +173,42 @@ class RepairedClassifier(RepairingClassifier):
         return TrainingRows(X, labels, groups, weights, classes, names, weighted).without_copies()
 
     def _learn(self, rows: TrainingRows) -> None:
-        training = held_out = rows
-        if self.prefit:
-            self.estimator_ = self.estimator
-        else:
-            if self.validation_fraction is not None:
-                training, held_out = rows.hold_out(self.validation_fraction, as_seed(self.random_state))
+        self.estimator_, held_out = self.estimator, rows
+        if not self.prefit:
+            training, held_out = rows.hold_out(self.validation_fraction, as_seed(self.random_state))
             self.estimator_ = fit_wrapped(self.estimator, training)
         self.classes_ = self.estimator_.classes_
-        scores = self.estimator_.predict_proba(held_out.features)[:, 1]
+        scores = self._predict(held_out.features)
         if self.prefit and self.confidence is not None:
             self._warn_of_training_rows(scores, held_out.labels)
-        repair = ScoreRepair(
-            self.max_mcdp,
-            epsilon=self.epsilon,
-            confidence=self.confidence,
-            criterion=self.criterion,
-            random_state=self.random_state,
-        )
-        self.repair_ = repair._fit_rows(held_out, scores)
+        self.repair_ = self._new_repair(ScoreRepair)._fit_rows(held_out, scores)
+
+    def _predict(self, X: Any) -> FloatArray:
+        """Return the score of each row before the repair."""
+        scores: FloatArray = self.estimator_.predict_proba(X)[:, 1]
+        return scores
 
     def _scores(self, rows: TrainingRows) -> FloatArray:
-        repair: ScoreRepair = self.repair_
-        return repair._map(self.estimator_.predict_proba(rows.features)[:, 1], rows.grouping)
+        return self.repair_._map(self._predict(rows.features), rows.grouping)
 
     def _warn_of_training_rows(self, scores: FloatArray, labels: FloatArray) -> None:
         """Warn where a fitted classifier was likely trained on the rows that a promise is made from.
 
-        It shows in classifiers that keep how many rows they were fitted on, as nearest neighbours and forests
-        with out-of-bag scores do, and in scores that separate the classes almost perfectly. Most classifiers
-        show nothing; and other rows of the same number, or an easy task, raise the warning in vain.
+        It shows in scores that separate the classes almost perfectly; most classifiers show nothing.
         """
-        name, fitted_rows = type(self.estimator_).__name__, _rows_fitted_on(self.estimator_)
-        if fitted_rows == scores.size:
-            why = f"{name} was fitted on as many rows, {fitted_rows}"
-        elif 0 < labels.sum() < labels.size:
-            area = float(roc_auc_score(labels, scores))
-            if area <= _ALMOST_PERFECT:
-                return
-            why = f"{name} separates the two classes almost perfectly (AUC {area:.4f})"
-        else:
-            return
-        warnings.warn(
-            InputWarning(
+        area = float(roc_auc_score(labels, scores)) if 0 < labels.sum() < labels.size else 0.0
+        if area > _ALMOST_PERFECT:
+            message = (
                 f"{setting(confidence=self.confidence)} promises nothing on the classifier's own training "
-                f"rows, which these may be: {why}; fit the repair on rows that were held out"
-            ),
-            stacklevel=5,
-        )
+                f"rows, which these may be: it separates the two classes almost perfectly (AUC {area:.4f}); "
+                "fit the repair on rows that were held out"
+            )
+            warnings.warn(InputWarning(message), stacklevel=5)
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         return {}, dump_parts(estimator=self.estimator_, repair=self.repair_)
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
-        self._restore_repair(files, ScoreRepair)
+        self.repair_ = self._restore_repair(files, ScoreRepair)
         self.estimator = self.estimator_ = parse_part(files, "estimator")
         self.classes_ = self.estimator_.classes_
-
-
-def _rows_fitted_on(estimator: Any) -> int | None:
-    """Return how many rows a classifier, or the last step of a pipeline, says that it was fitted on."""
-    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    if hasattr(last, "n_samples_fit_"):
-        return int(last.n_samples_fit_)
-    if hasattr(last, "oob_decision_function_"):
-        return len(last.oob_decision_function_)
-    return None

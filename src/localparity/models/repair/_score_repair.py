@@ -41,13 +41,10 @@ from localparity.models._folder import as_json, restore_groups
 from localparity.models._rows import ADVICE, TrainingRows, coded_predictions, describe_counts, describe_rows
 from localparity.models.repair._base import NAMES, RepairTransformer, clipped_scores
 from localparity.models.repair._maps import Corridor, Distribution, ScoreMap, checked_map, map_rows
-from localparity.models.repair._sql import as_dialect, group_maps_sql
+from localparity.models.repair._sql import group_maps_sql
 from localparity.predictions import check_predictions
 from localparity.uncertainty._bands import band_radius, repair_radii
 from localparity.uncertainty._resampling import Draws
-
-# The maps that bring counted scores within a bound, and the disparity that they leave.
-
 
 _WIDTHS = (*(2.0**-halving for halving in range(13)), 0.0)
 _BISECTIONS = 20
@@ -185,11 +182,6 @@ def sufficient_group_size(pairs: int, confidence: float, bound: float) -> int:
 
     The least n for which the margin of two groups of n people, and one person's share beside it, are within
     the bound; the margin falls with the root of n. `pairs` pairs share the confidence.
-
-    Examples
-    --------
-    >>> sufficient_group_size(1, 0.95, 0.05)
-    2070
     """
     margin = float(band_radius((1.0, 1.0), (1.0 - confidence) / pairs))
     root = 0.5 * (math.sqrt(margin * margin + 4.0 * bound) - margin)
@@ -250,18 +242,16 @@ class ScoreRepair(RepairTransformer):
     Wherever the groups' cumulative distributions are further apart than the bound, they are drawn towards
     their Wasserstein barycentre until they are not; everywhere else scores stay as they are, except that
     scores which would become equal are kept apart. Each group's scores go through one increasing map, so
-    that ranks within a group never change. A score that `fit` did not see goes through the same map, on a
-    straight line between its neighbours. `RepairedClassifier` does the same around a classifier.
+    ranks within a group never change. A score that `fit` did not see goes on a straight line between its
+    neighbours. `RepairedClassifier` does the same around a classifier. Where the group is unknown at
+    prediction, or must not be used there, see `GroupBlindRepair`.
 
-    `promise_` says what holds. Without a `confidence`, the bound holds exactly for the people fitted on. With
-    one, it holds with that probability for the population that they were drawn from, at any size and whatever
-    the distributions, if they are an independent sample and their scores were not computed on rows that the
-    model was trained on. The same holds for equal opportunity
-    and predictive equality: a group's map is made for its people of one label and applied to all of them, so
-    no label is needed to predict. For equalized odds one map has to serve both labels, and a low bound may be
-    out of reach, which is an error that names the lowest found.
-
-    If the group is unknown at prediction, or must not be used there, see `GroupBlindRepair`.
+    Without a `confidence`, the bound holds exactly for the people fitted on. With one, it holds with that
+    probability for the population that they were drawn from, at any size and whatever the distributions, if
+    they are an independent sample and their scores were not computed on rows that the model was trained on.
+    For equal opportunity and predictive equality a group's map is made for its people of one label and
+    applied to all, so no label is needed to predict. For equalized odds one map serves both labels: a low
+    bound may be out of reach, which is an error that names the lowest found.
 
     Parameters
     ----------
@@ -272,8 +262,8 @@ class ScoreRepair(RepairTransformer):
         The half-width of the windows, as a fraction of the score range. Gaps above the bound on stretches too
         short for a window are left alone.
     confidence : float, optional
-        The probability with which the bound holds in the population, under the conditions that `promise_`
-        names; with weights approximately, each group counting as its effective size.
+        The probability with which the bound holds in the population; with weights approximately, each group
+        counting as its effective size.
     criterion : str
         Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
         "equalized_odds".
@@ -309,8 +299,8 @@ class ScoreRepair(RepairTransformer):
     confidence.
     """
 
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-    __metadata_request__transform: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__fit: ClassVar = {"sensitive_features": True}
+    __metadata_request__transform: ClassVar = {"sensitive_features": True}
 
     def __init__(
         self,
@@ -420,9 +410,8 @@ class ScoreRepair(RepairTransformer):
     ) -> str:
         """Return the repaired score as an SQL expression, to be computed where the scores are.
 
-        It stands wherever a column can stand, and gives what `transform` gives. It is NULL where the score is
-        NULL or outside of `score_range`, and where the group is NULL or one that `fit` did not see, which are
-        errors in `transform`.
+        It stands wherever a column can stand, and gives what `transform` gives. It is NULL where `transform`
+        raises an error: where the score or the group is NULL, out of range, or one that `fit` did not see.
 
         Parameters
         ----------
@@ -451,7 +440,7 @@ class ScoreRepair(RepairTransformer):
         """
         check_is_fitted(self)
         columns = (group,) if isinstance(group, str) else tuple(group)
-        return group_maps_sql(as_dialect(dialect), score, columns, self.maps_)
+        return group_maps_sql(dialect, score, columns, self.maps_)
 
     def _check_all(self) -> None:
         Bound.of(self)

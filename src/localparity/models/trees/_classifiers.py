@@ -73,11 +73,7 @@ class TreeBackend(Backend[TreeModel]):
     objective_names: ClassVar[tuple[str, ...]]
 
     def __init__(
-        self,
-        classifier: BoostedClassifier,
-        rows: TrainingRows,
-        validation: TrainingRows | None,
-        seed: int,
+        self, classifier: BoostedClassifier, rows: TrainingRows, validation: TrainingRows | None, seed: int
     ) -> None:
         self.classifier, self.validation, self.patience = classifier, validation, classifier.patience
         further = check_booster_params(classifier.booster_params, self.objective_names)

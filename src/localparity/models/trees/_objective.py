@@ -193,36 +193,6 @@ class MCDPObjective:
         other.strength = as_strength(strength)
         return other
 
-    def value(self, margins: ArrayLike) -> float:
-        """Return the objective at margins.
-
-        Parameters
-        ----------
-        margins : array-like of shape (n_samples,)
-            The log-odds of each row.
-
-        Returns
-        -------
-        float
-        """
-        checked = self._check(margins).astype(np.float64)
-        loss = float(self._weights @ (np.logaddexp(0.0, checked) - self._labels * checked))
-        return loss + self.strength * float(self._cells.totals.sum()) * self._worst(checked)[2].value
-
-    def disparity(self, margins: ArrayLike) -> float:
-        """Return the smoothed maximal gap at margins, without the strength.
-
-        Parameters
-        ----------
-        margins : array-like of shape (n_samples,)
-            The log-odds of each row.
-
-        Returns
-        -------
-        float
-        """
-        return self._worst(self._check(margins))[2].value
-
     def _check(self, margins: Any) -> Any:
         # As boosters give them, margins need neither a copy nor a check.
         plain = isinstance(margins, np.ndarray) and margins.ndim == 1 and margins.dtype.kind == "f"

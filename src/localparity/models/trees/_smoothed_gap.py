@@ -123,12 +123,6 @@ def soft_maximum(gap: Spline, grid: FloatArray, sharpness: float) -> Maximum:
     r"""Return the p-norm of a smoothed gap over [0, 1], with p the sharpness, which tends to its maximum.
 
     .. math:: \Bigl(\int_0^1 |g(t)|^p dt\Bigr)^{1/p}
-
-    Examples
-    --------
-    >>> grid = np.linspace(0.0, 1.0, 65)
-    >>> round(soft_maximum(Spline(0.0 * grid + 0.3, 0.0 * grid), grid, 8.0).value, 6)
-    0.3
     """
     widths = np.full(grid.size, 1.0 / (grid.size - 1))
     widths[[0, -1]] *= 0.5

@@ -12,7 +12,7 @@ import numpy as np
 from localparity._scale import even_thresholds, threshold_reach
 from localparity._text import group_text
 from localparity._types import FloatArray, Group, ScoreRange
-from localparity.auditing._wording import named_pair, window_of
+from localparity.auditing._answer import named_pair, window_of
 from localparity.counts import ScoreCounts
 from localparity.counts._disclosure import disclosed
 from localparity.counts._score_counts import Stratum, strata_of, with_everyone
