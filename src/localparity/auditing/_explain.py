@@ -60,7 +60,7 @@ _LEAST_GROUP = 50
 _ROWS_BY_CELL, _MOST_CELLS = 10, 100
 _ROWS_BY_QUANTILE, _MOST_QUANTILES = 20, 50
 _RARE, _MOST_CATEGORIES = 10, 200
-_LEAST_PROBABILITY = 0.01
+_LEAST_PROBABILITY = 0.05
 _LEAST_CUTOFFS, _MOST_CUTOFFS, _MOST_NUMBERS = 16, 64, 2e7
 _DRAWS = 4000
 _FOLDS = 5
@@ -95,9 +95,9 @@ class ExplainedGap:
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> hours, sex = census.data[["hours"]], census.sensitive_features
-    >>> lp.explain(census.score, hours, sensitive_features=sex, random_state=0).features[0].name
-    'hours'
+    >>> age, sex = census.data[["age"]], census.sensitive_features
+    >>> lp.explain(census.score, age, sensitive_features=sex, random_state=0).features[0].name
+    'age'
     """
 
     features: tuple[str, ...]
@@ -320,8 +320,9 @@ def _rank(gap: ExplainedGap) -> float:
 
 def _columns_of(X: Any, rows: int, allow: Sequence[str]) -> list[FeatureColumn]:
     columns = table_columns(BaseEstimator(), X, reset=True)
-    if columns[0].rows != rows:
-        raise InputError(f"has {columns[0].rows:,} rows, {setting('y_score')} has {rows:,}", "X")
+    length = len(columns[0].coded.codes)
+    if length != rows:
+        raise InputError(f"has {length:,} rows, {setting('y_score')} has {rows:,}", "X")
     for name in allow:
         if name not in {column.name for column in columns}:
             raise InputError(f"must be columns of X, got {name!r}", "allow")
@@ -475,16 +476,14 @@ class _People:
         """A weighted group's share at or below each cutoff, and the influence of each row on it."""
         own = np.flatnonzero(self.codes == code)
         everyone = np.bincount(cells, self.weights)
-        rows = np.bincount(cells[own], minlength=everyone.size)
         sums = np.zeros((everyone.size, self.cutoffs + 1))
         np.add.at(sums, (cells[own], self.below[own]), weights[own])
         shares = np.cumsum(sums, axis=1)[:, :-1] / everyone[:, None]
         curve = everyone @ shares
         influence = self.weights[:, None] * (shares - curve)[cells]
-        scale = weights[own] * np.sqrt(rows / np.maximum(rows - 1, 1))[cells[own]]
-        influence[own] += scale[:, None] * (
-            (self.below[own, None] <= np.arange(self.cutoffs)) - shares[cells[own]]
-        )
+        leverage = np.minimum(weights[own] / everyone[cells[own]], 0.9)  # a row is close to its own mean
+        steps = (self.below[own, None] <= np.arange(self.cutoffs)) - shares[cells[own]]
+        influence[own] += (weights[own] / (1.0 - leverage))[:, None] * steps
         return curve, influence
 
 
