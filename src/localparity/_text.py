@@ -112,19 +112,10 @@ def run_text(low: float, high: float, whole: bool) -> str:
     >>> run_text(0.4, 0.6, whole=False)
     'from 0.4 up to, but not including, 0.6'
     """
-    form, ends = run_ends(low, high, whole)
-    return form.format(*ends)
-
-
-RUN_FORMS = ("from {} up to, but not including, {}", "from {} to {}", "of {}")
-
-
-def run_ends(low: float, high: float, whole: bool) -> tuple[str, tuple[str, str]]:
-    """How the thresholds of a run are told, one of `RUN_FORMS`, and the two ends that it tells of."""
     if not whole:
-        return RUN_FORMS[0], round_inward(low, high)
+        return "from {} up to, but not including, {}".format(*round_inward(low, high))
     first, last = number_text(low), number_text(high - 1.0)
-    return RUN_FORMS[2 if first == last else 1], (first, last)
+    return f"of {first}" if first == last else f"from {first} to {last}"
 
 
 def round_inward(low: float, high: float) -> tuple[str, str]:

@@ -161,7 +161,7 @@ def test_values_that_cannot_be_hashed_are_named() -> None:
         pl.Series([["f"], ["m"], ["m"]]),
         pa.array([["f"], ["m"], ["m"]]),
     ):
-        with pytest.raises(ValueError, match=r"sensitive_features must be hashable, got .* at row [01]"):
+        with pytest.raises(ValueError, match=r"sensitive_features must be hashable: "):
             validation.as_groups(column, 3)
 
 

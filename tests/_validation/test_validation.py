@@ -117,7 +117,7 @@ def test_the_callers_arrays_stay_as_they_are() -> None:
         ({"sensitive_features": np.array(["2020", "NaT", "2021", "2021"], "M8[D]")}, "has no value at row 1"),
         (
             {"sensitive_features": np.array([{}, {}, {}, {}])},
-            r"sensitive_features .*got {} at row 0",
+            r"sensitive_features must be hashable: .*dict",
         ),
         ({"sensitive_features": {}}, "sensitive_features has no columns"),
         (
@@ -323,26 +323,6 @@ def test_so_does_a_loss() -> None:
 def test_a_figure_and_a_page_show_where_wide_profiles_end() -> None:
     curve = lp.gap_curve(lp.Predictions.from_arrays(None, [0.0, 1.0], sensitive_features=["a", "b"]))
     assert curve.profile().mcdp_at(np.array([0.6, 1.0])).tolist() == [1.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.array([2**53, 2**53 + 1]),
-        np.array([0, 2**53 + 1], np.uint64),
-        [-(2**53) - 1],
-        np.array([0.5, 2**70 + 1], object),
-    ],
-)
-def test_whole_numbers_that_floats_do_not_hold_are_refused(values: object) -> None:
-    with pytest.raises(ValueError, match=r"y_score must be .* got -?\d{16,} at row"):
-        validation.as_scores(values, (-1e30, 1e30))
-
-
-def test_whole_numbers_that_floats_hold_are_taken() -> None:
-    held = [2**53, 2**53 + 2, 2**60]
-    for values in (np.array(held), np.array(held, object), held):
-        assert validation.as_numbers(values, "y_score").tolist() == held
 
 
 def test_the_ends_of_a_range_that_a_dtype_cannot_hold_are_its_own() -> None:

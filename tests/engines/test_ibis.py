@@ -178,7 +178,6 @@ def test_minus_zero_intersections_and_names_that_need_quotes(make_table: MakeTab
         ([(0.1, -1), (0.5, 1)], {"weight": "g"}, "column 'g' .* got -1 at some row"),
         ([(0.1, 0), (0.5, 1)], {"weight": "g"}, "column 'g' .* group 0, got 0"),
         ([(0.1, "f"), (0.5, "m")], {"group": "sex"}, "there is no column in the table named 'sex'"),
-        ([(1, "f"), (2, "m")], {"score_range": (0, 2**60)}, r"score_range must be within 2\*\*53"),
     ],
 )
 def test_what_does_not_fit_is_named(
@@ -218,10 +217,10 @@ def test_missing_numbers_and_what_only_one_database_has(connections: dict[str, A
     lite.executescript(
         "CREATE TABLE odd (p REAL, g); INSERT INTO odd VALUES (0.5, 'f'), ('high', 'm'), (NULL, 'f')"
     )
-    with pytest.raises(ValueError, match="column 'p' has no number in 2 of 3 rows"):
+    with pytest.raises(ValueError, match=r"column 'p' must be numbers, got .* at some row"):
         lp.engines.from_ibis(connections["sqlite"].table("odd"), score="p", group="g")
     by_duckdb = ibis.memtable({"p": [None, 0.5], "g": ["f", "m"]}, schema={"p": "float64", "g": "string"})
-    with pytest.raises(ValueError, match="column 'p' has no value in 1 of 2 rows"):
+    with pytest.raises(ValueError, match=r"column 'p' must be numbers, got .* at some row"):
         lp.engines.from_ibis(by_duckdb, score="p", group="g")
 
 

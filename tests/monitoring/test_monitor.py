@@ -45,7 +45,7 @@ def test_periods_by_day_and_by_hour(tmp_path: Path) -> None:
         "2026-05-18T12",
     ]
     first = hours.series(Watch(epsilon=0.05))[0]
-    sex = np.array(["f", "m"])[batch(0).codes]
+    sex = np.array(["f", "m"])[batch(0).group_codes]
     expected = lp.mcdp_interval(None, batch(0).scores, sensitive_features=sex, epsilon=0.05, confidence=0.955)
     assert first.interval is not None
     assert first.rows == 300

@@ -10,6 +10,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import partial
 from os import PathLike, fspath
@@ -268,29 +269,11 @@ class Table:
         return (math.inf, -math.inf) if math.isnan(low) else (low, high)
 
     def check_scores(self, name: str, score_range: Any) -> None:
-        """Refuse percentages of another range, and integers that floats cannot represent."""
-        if max(map(abs, as_score_range(score_range))) >= 2.0**53:
-            self._check_held(name)
+        """Refuse percentages of another range."""
         percent = name in self._formats and self._formats[name].percent
         if percent and as_score_range(score_range)[1] > 1.0:
             needs = f"{setting('score_range')} must be (0, 1), got {score_range}"
             raise InputError(f"has percent signs: 37% is 0.37, and {needs}", column=name, file=self.name)
-
-    def _check_held(self, name: str) -> None:
-        """Refuse integers that float64 cannot represent, of which two may become equal."""
-        text = text_of(name)
-        is_whole = rf"regexp_full_match({text}, '\s*[-+]?\d+\s*')"
-        whole = f"CASE WHEN {is_whole} THEN TRY_CAST({text} AS HUGEINT) END"
-        held = f"TRY_CAST(CAST({self.number(name)} AS DOUBLE) AS HUGEINT)"
-        rows = f"SELECT row_number() OVER () AS row, {whole} AS whole, {held} AS held FROM {self.rows}"
-        query = f"SELECT row, CAST(whole AS VARCHAR) AS whole FROM ({rows}) WHERE whole <> held"
-        found = self.fetch(f"{query} ORDER BY row LIMIT 1")
-        if found["row"].size:
-            raise InputError(
-                f"must be integers that float64 represents exactly, got {found['whole'][0]} "
-                f"at data row {found['row'][0]}; subtract the same number from all of them",
-                column=name,
-            )
 
     def not_a_number(self, name: str, row: int) -> InputError:
         """The error for the first value of a column that is not a number, given its data row."""
@@ -426,9 +409,9 @@ def _why_unfit(column: NDArray[Any], classes: NDArray[Any]) -> str | None:
     texts, places = np.unique([str(value) for value in column[known].tolist()], return_inverse=True)
     if places.size <= _MANY:
         return None
-    numbers = _as_numbers(texts)
-    if numbers is not None:
-        numbers, again = np.unique(numbers, return_inverse=True)
+    numbers: FloatArray | None = None
+    with suppress(ValueError):
+        numbers, again = np.unique(texts.astype(np.float64), return_inverse=True)
         places = again[places]
     distinct = int(places.max()) + 1
     is_whole = numbers is None or bool(np.all(numbers == np.round(numbers)))
@@ -445,16 +428,6 @@ def _why_unfit(column: NDArray[Any], classes: NDArray[Any]) -> str | None:
         of_value = of_value[:, np.argsort(of_value[1] / of_value.sum(axis=0), kind="stable")]
     below = np.cumsum(of_value[0]) - 0.5 * of_value[0]
     area = float(of_value[1] @ below) / (float(rows[0]) * float(rows[1]))
-    return (
-        "tells the classes apart in nearly every row, as a score or the class itself does"
-        if max(area, 1.0 - area) > _AUC
-        else None
-    )
-
-
-def _as_numbers(texts: NDArray[Any]) -> FloatArray | None:
-    """Texts as numbers, None where one of them is none."""
-    try:
-        return texts.astype(np.float64)
-    except ValueError:
+    if max(area, 1.0 - area) <= _AUC:
         return None
+    return "tells the classes apart in nearly every row, as a score or the class itself does"

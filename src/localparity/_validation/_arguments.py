@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 from os import cpu_count
 from typing import Any, TypeVar, get_args
 
@@ -40,37 +41,39 @@ def as_number(value: Any, name: Argument) -> float:
     return number
 
 
+def _such(value: Any, name: Argument, fits: Callable[[float], bool], expected: str) -> float:
+    """One number of a kind."""
+    number = as_number(value, name)
+    if not fits(number):
+        raise InputError(f"must be {expected}, got {number:g}", name)
+    return number
+
+
 def as_fraction(value: Any, name: Argument) -> float:
     """A number in [0, 1], the ends included."""
-    number = as_number(value, name)
-    if not 0.0 <= number <= 1.0:
-        raise InputError(f"must be between 0 and 1, got {number:g}", name)
-    return number
+    return _such(value, name, lambda number: 0.0 <= number <= 1.0, "between 0 and 1")
+
+
+def as_probability(value: Any, name: Argument = "confidence") -> float:
+    """A probability strictly between 0 and 1."""
+    return _such(value, name, lambda number: 0.0 < number < 1.0, "> 0 and < 1")
 
 
 def as_strength(strength: Any) -> float:
     """The weight of a penalty: a finite number that is not negative."""
-    number = as_number(strength, "strength")
-    if not 0.0 <= number < math.inf:
-        raise InputError(f"must be >= 0 and finite, got {number:g}", "strength")
-    return number
+    return _such(strength, "strength", lambda number: 0.0 <= number < math.inf, ">= 0 and finite")
 
 
 def as_temperature(temperature: Any, *, at_most: float = math.inf) -> float:
     """The steepness of a sigmoid that stands for a step: a number above 0."""
-    number = as_number(temperature, "temperature")
-    if not (0.0 < number <= at_most and number < math.inf):
-        limit = "finite" if at_most == math.inf else f"<= {at_most:g}"
-        raise InputError(f"must be > 0 and {limit}, got {number:g}", "temperature")
-    return number
+    limit = "finite" if at_most == math.inf else f"<= {at_most:g}"
+    most = min(at_most, sys.float_info.max)
+    return _such(temperature, "temperature", lambda number: 0.0 < number <= most, f"> 0 and {limit}")
 
 
 def as_sharpness(sharpness: Any) -> float:
     """The power of a soft search: a number from 1 on."""
-    number = as_number(sharpness, "sharpness")
-    if not number >= 1.0:
-        raise InputError(f"must be >= 1, got {number:g}", "sharpness")
-    return number
+    return _such(sharpness, "sharpness", lambda number: number >= 1.0, ">= 1")
 
 
 def as_search(search: Any, choices: Iterable[str], epsilon: float) -> str:
@@ -83,13 +86,9 @@ def as_search(search: Any, choices: Iterable[str], epsilon: float) -> str:
 
 def as_threshold(threshold: Any, score_range: ScoreRange) -> float:
     """A threshold inside the score range, in the scores' own units."""
-    number = as_number(threshold, "threshold")
     low, high = score_range
-    if not low <= number <= high:
-        raise InputError(
-            f"must be inside {setting('score_range')} ({low}, {high}), got {number:g}", "threshold"
-        )
-    return number
+    expected = f"inside {setting('score_range')} ({low}, {high})"
+    return _such(threshold, "threshold", lambda number: low <= number <= high, expected)
 
 
 def as_rng(random_state: Seed) -> np.random.Generator:
@@ -154,14 +153,6 @@ def as_jobs(n_jobs: int | None) -> int:
     if n_jobs is None:
         return 1
     return as_count(cpu_count() or 1 if n_jobs == -1 else n_jobs, "n_jobs")
-
-
-def as_probability(value: Any, name: Argument = "confidence") -> float:
-    """A probability strictly between 0 and 1."""
-    number = as_number(value, name)
-    if not 0.0 < number < 1.0:
-        raise InputError(f"must be > 0 and < 1, got {number:g}", name)
-    return number
 
 
 def as_choice(value: Any, name: Argument, choices: Iterable[Choice]) -> Choice:

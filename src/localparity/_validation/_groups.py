@@ -138,7 +138,7 @@ def as_groups(
 ) -> Grouping:
     """The group of each row, from one column or from the intersection of several."""
     columns = _columns(sensitive_features, name).items()
-    coded = {key: _coded(column, rows, key, at_most) for key, column in columns}
+    coded = {key: _coded(column, rows, key) for key, column in columns}
     warn_of_unmatched(blanks.unmatched(column.values for column in coded.values()))
     groupings = [_as_grouping(column, key, blanks) for key, column in coded.items()]
     grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings, by_column=blanks.by_column)
@@ -204,15 +204,11 @@ def group_columns(sensitive_features: Any, name: Argument = "sensitive_features"
     return columns
 
 
-def _coded(column: Any, rows: int, name: Argument, at_most: int) -> Coded:
+def _coded(column: Any, rows: int, name: Argument) -> Coded:
     """The codes of a column, which must have so many rows."""
     frame_column = as_column(column, name)
     if frame_column is not None:
         check_rows(name, len(frame_column), rows)
-        first = encode_column(frame_column.head(2 * at_most)) if rows > 100 * at_most else None
-        if first is not None:
-            # The first rows tell an identifier before all of them are read.
-            check_group_count(len(set(first.values.tolist())), name, at_most)
         coded = encode_column(frame_column)
         if coded is not None:
             return coded
@@ -220,24 +216,10 @@ def _coded(column: Any, rows: int, name: Argument, at_most: int) -> Coded:
     # Lists as objects: numpy would make one text of a missing value, and of 1 and "1".
     values = as_vector(column, name, dtype=object if isinstance(column, list | tuple) else None)
     check_rows(name, values.size, rows)
-    if values.dtype.kind not in "biuf" and rows > 100 * at_most:
-        texts = {value for value in values[: 2 * at_most].tolist() if isinstance(value, str)}
-        check_group_count(len(texts), name, at_most)
     try:
         return encode(values)
-    except TypeError:
-        row = next(row for row, value in enumerate(values.tolist()) if not _is_hashable(value))
-        raise InputError(
-            f"must be hashable, got {values[row]!r} {at_row(name, row)}", name, row=row
-        ) from None
-
-
-def _is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
+    except TypeError as error:
+        raise InputError(f"must be hashable: {error}", name) from error
 
 
 def _as_grouping(coded: Coded, name: Argument, blanks: Blanks) -> Grouping:

@@ -137,19 +137,11 @@ def as_vector(values: ArrayLike, name: Argument, *, dtype: Any = None) -> NDArra
 
 def as_numbers(values: ArrayLike, name: Argument) -> FloatArray:
     """One finite number a row, as float64."""
-    return _as_finite(as_vector(values, name), name).values.astype(np.float64, copy=False)
+    return _as_finite(as_vector(values, name), name)[0].astype(np.float64, copy=False)
 
 
-class _Finite(NamedTuple):
-    """Finite numbers, with the lowest and the highest of them."""
-
-    values: NDArray[Any]
-    lowest: float
-    highest: float
-
-
-def _as_finite(array: NDArray[Any], name: Argument) -> _Finite:
-    """Finite numbers: float32 as it is, everything else as float64."""
+def _as_finite(array: NDArray[Any], name: Argument) -> tuple[NDArray[Any], float, float]:
+    """Finite numbers, float32 as it is and everything else as float64, with the lowest and the highest."""
     if array.dtype.kind == "c":
         raise InputError(f"must be real numbers, got {array.dtype}", name)
     try:
@@ -157,25 +149,10 @@ def _as_finite(array: NDArray[Any], name: Argument) -> _Finite:
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"must be numbers: {error}", name) from error
     lowest, highest = float(numbers.min()), float(numbers.max())  # NaN where one of them is
-    if array.dtype.kind in "iuO" and max(-lowest, highest) >= 2.0**53:
-        _check_held(array, numbers, name)
     if not (math.isfinite(lowest) and math.isfinite(highest)):
         row = int(np.argmin(np.isfinite(numbers)))
         raise InputError(f"must be finite, got {numbers[row]} {at_row(name, row)}", name, row=row)
-    return _Finite(numbers, lowest, highest)
-
-
-def _check_held(array: NDArray[Any], numbers: FloatArray, name: Argument) -> None:
-    """Refuse integers above 2**53 that float64 does not represent: two of them may become equal."""
-    for row in np.flatnonzero(np.abs(numbers) >= 2.0**53).tolist():
-        whole = array[row]
-        if isinstance(whole, int | np.integer) and int(whole) != int(numbers[row]):
-            raise InputError(
-                f"must be integers that float64 represents exactly, got {whole} "
-                f"{at_row(name, row)}; subtract the same number from all of them",
-                name,
-                row=row,
-            )
+    return numbers, lowest, highest
 
 
 def as_scores(y_score: ArrayLike, score_range: ScoreRange, name: Argument = "y_score") -> Scores:
@@ -279,7 +256,7 @@ def as_whole_counts(count: ArrayLike, rows: int, name: Argument = "count") -> ND
     """Whole numbers that are not negative, one a row."""
     array = as_vector(count, name)
     check_rows(name, array.size, rows, "score")
-    numbers = _as_finite(array, name).values.astype(np.float64, copy=False)
+    numbers = _as_finite(array, name)[0].astype(np.float64, copy=False)
     whole = (numbers >= 0.0) & (numbers == np.floor(numbers)) & (numbers < 2.0**53)
     row = int(np.argmin(whole))
     if not whole[row]:

@@ -84,8 +84,8 @@ def assumptions_of(audit: Audit) -> tuple[str, ...]:
     found = [rows, scores]
     if not audit.counts.exchangeable:
         found.append(
-            "Intervals and p-values come from the multiplier bootstrap, which holds in large samples; people "
-            "whom no row stands for, such as those of whom a design takes hardly any, are unknown to it."
+            "Intervals and p-values come from the multiplier bootstrap, which holds in large samples. It "
+            "knows nothing about people that no row stands for, such as those that a design hardly samples."
         )
         few = [_group_name(group, label) for group, label in _of_few_rows(audit)]
         if few:

@@ -54,7 +54,7 @@ LocationArgument = Annotated[
 ]
 MissingGroupsOption = Annotated[
     Literal["raise", "drop", "group"],
-    typer.Option(help="Rows without a group: refuse, leave out, or a group of their own."),
+    typer.Option(help="Rows without a group: refuse, leave out, or make a group."),
 ]
 _WATCH_OPTIONS = {
     "epsilon": EpsilonOption,
@@ -78,7 +78,7 @@ _WATCH_OPTIONS = {
         ),
     ],
 }
-"""The options of what is asked, one for each field of `Watch`."""
+"""The options of the question, one for each field of `Watch`."""
 
 
 def open_monitor(location: str, every: Every | None = None, score_range: str | None = None) -> Monitor:
@@ -99,7 +99,7 @@ class TypedWatch:
         self._typed = typed
 
     def of(self, kept: Monitor) -> Watch:
-        """What is asked of a monitor."""
+        """The question of a monitor."""
         return replace(kept.watched or Watch(), **self._typed)
 
     def once(self, kept: Monitor) -> Watch:
@@ -232,7 +232,7 @@ def append(
     missing_groups: MissingGroupsOption = "raise",
     missing_values: Annotated[
         list[str] | None,
-        typer.Option("--missing-value", help="What stands for no group beside blanks; repeatable."),
+        typer.Option("--missing-value", help="Text that means no group, like a blank; repeatable."),
     ] = None,
     missing: Annotated[
         Missing, typer.Option(help="Rows without a score or label: refuse or leave out.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import numpy as np
 from localparity._io._duckdb import without_password
 from localparity._io._table import as_group_columns
 from localparity._scale import range_scale, representable_range
-from localparity._types import Compare, Criterion, IntArray, ScoreRange
+from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import (
     LEAST_WEIGHT,
     MOST_GROUPS,
@@ -32,7 +31,7 @@ from localparity._validation import (
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES
 from localparity.counts._weights import LIMB_BITS, limbs_of
-from localparity.engines._table import Counted, ScoreColumns, TableScores
+from localparity.engines._table import Counted, ScoreColumns, TableScores, short_reason
 from localparity.engines.protocol import (
     LEVEL,
     CellSelection,
@@ -146,12 +145,6 @@ class IbisScores(TableScores):
         self._untyped = self._ibis.get_backend(table).name == "sqlite"
         kind = table.schema()[columns.score]
         super().__init__(columns, np.dtype("f4" if kind.is_float32() else "f8"))
-        if kind.is_integer() and max(map(abs, self.score_range)) >= _WHOLE:
-            raise InputError(
-                f"must be within 2**53 where column {columns.score!r} is of whole numbers, "
-                f"got {self.score_range}",
-                "score_range",
-            )
         given = table.select(**self._selected())
         self._rows = given.mutate(valid=self._valid(given))
         self._people: dict[Any, int] | None = None
@@ -243,7 +236,9 @@ class IbisScores(TableScores):
         parts = [self._counted_rows()]
         if within is not None:
             cell = self._cell(parts[0].s, within.level)
-            parts = [parts[0].filter(cell.isin(numbers)) for numbers in _lists(within.numbers)]
+            starts = range(0, within.numbers.size, _MOST_LISTED)
+            lists = [within.numbers[start : start + _MOST_LISTED].tolist() for start in starts]
+            parts = [parts[0].filter(cell.isin(numbers)) for numbers in lists]
         arrow = require("pyarrow", extra="warehouse")
         found = arrow.concat_tables(page for part in parts for page in self._pages(part, place))
         counted = self._checked(self._counted(found), within)
@@ -311,49 +306,23 @@ class IbisScores(TableScores):
         check_group_count(len({group for group, _ in people}), f"column {names}")
         return people
 
-    def _not_a_number(self, name: str, row: int | None) -> ValueError:
-        short = next(short for short, column in self.columns.numbers.items() if column == name)
-        counted = self._rows.aggregate(n=self._rows.count(), none=self._rows[short].isnull().sum())
-        found = self._fetch(counted).to_pylist()[0]
-        none = "no number" if self._untyped else "no value"
-        return InputError(f"has {none} in {found['none']:,} of {found['n']:,} rows", column=name)
-
     def _fetch(self, counted: Any) -> Any:
         """The result of a query as an Arrow table."""
         try:
-            with deprecations_ignored():
+            with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # of Ibis' own calls
                 return counted.to_pyarrow()
         except driver_errors() as error:
-            raise InputError(f"the table cannot be read: {first_line(error)}") from error
+            raise InputError(f"the table cannot be read: {short_reason(error)}") from error
 
 
 def _of_another_type(name: str, kind: Any, wanted: str) -> ValueError:
     return InputError(f"must be {wanted}, got the type {kind}; cast it in a view or a query", column=name)
 
 
-def _lists(numbers: IntArray) -> Iterator[list[int]]:
-    """Numbers in lists that a warehouse takes."""
-    for start in range(0, numbers.size, _MOST_LISTED):
-        yield numbers[start : start + _MOST_LISTED].tolist()
-
-
-@contextmanager
-def deprecations_ignored() -> Iterator[None]:
-    """No warnings of what Ibis calls in libraries that will call it otherwise."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        yield
-
-
 def driver_errors() -> tuple[type[Exception], ...]:
     """The errors of Ibis and of the drivers that are loaded."""
     drivers = (sys.modules[name] for name in _DRIVERS if name in sys.modules)
     return require("ibis.common.exceptions", extra="warehouse").IbisError, *(each.Error for each in drivers)
-
-
-def first_line(error: Exception) -> str:
-    """The first line of a driver's message."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 # A table of a database, by the database's address.
@@ -386,7 +355,7 @@ def read_database(address: str, table: str, *, allow_remote: bool = False) -> Ta
         )
     schema, _, name = table.rpartition(".")
     try:
-        with deprecations_ignored():
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
             connection = ibis.connect(address, **options)
             try:
                 return connection.table(name, database=schema or None)
@@ -399,7 +368,7 @@ def read_database(address: str, table: str, *, allow_remote: bool = False) -> Ta
         install = f"pip install 'ibis-framework[{scheme}]'"
         raise ImportError(f"{shown} needs a driver that is not installed: {install}") from error
     except driver_errors() as error:
-        raise InputError(f"cannot be read: {first_line(error)}", file=shown) from error
+        raise InputError(f"cannot be read: {short_reason(error)}", file=shown) from error
 
 
 def _scheme(address: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from localparity._scale import range_scale
-from localparity._types import IntArray, ScoreRange
+from localparity._types import IntArray
 from localparity.engines._torch_cells import (
     CellPlaces,
     CellTotals,
@@ -20,7 +20,6 @@ from localparity.engines._torch_cells import (
     check_score,
     ends_of,
 )
-from localparity.engines.protocol import CellSelection
 
 # The CUDA kernels that count and collect rows.
 #
@@ -460,9 +459,7 @@ def count_places(torch: Any, rows: DeviceRows, grid: CellPlaces) -> CellTotals:
     noted = torch.zeros(1 + n_places * (1 + grid.n_keys), dtype=torch.int64, device=device)
     within = grid.level if grid.within is None else grid.within.level
     arguments = [
-        *_of_rows(rows),
-        *_of_range(grid.score_range, grid.level, rows.scores),
-        *_of_selection(torch, grid.within, device),
+        *_rows_on(torch, rows, grid),
         *(rows.first, grid.n_keys, grid.level - within, n_places, tile, noted),
     ]
     blocks = min(2 * properties.multi_processor_count, rows.size // 4096 + 1)
@@ -489,9 +486,7 @@ def count_parts(torch: Any, rows: DeviceRows, grid: CellPlaces, hot: IntArray) -
         hot = hot[:0]
     counted = torch.zeros((grid.n_keys, grid.n_places), dtype=torch.int32, device=device)
     arguments = [
-        *_of_rows(rows),
-        *_of_range(grid.score_range, level, rows.scores),
-        *_of_selection(torch, grid.within, device),
+        *_rows_on(torch, rows, coarse),
         *(rows.first, grid.n_keys, grid.level - level, 2.0**grid.level),
         *(torch.from_numpy(hot.astype(np.int32)).to(device), hot.size, counted),
     ]
@@ -509,9 +504,7 @@ def collect_rows(torch: Any, rows: DeviceRows, grid: CellPlaces, capacity: int) 
     found = torch.zeros(1, dtype=torch.int64, device=device)
     blocks = 16 * torch.cuda.get_device_properties(device).multi_processor_count
     arguments = [
-        *_of_rows(rows),
-        *_of_range(grid.score_range, grid.level, rows.scores),
-        *_of_selection(torch, grid.within, device),
+        *_rows_on(torch, rows, grid),
         *(scores, codes, float(capacity), found),
     ]
     with torch.cuda.device(device):
@@ -568,30 +561,22 @@ def _compiled(torch: Any, name: str, device: Any, scores: Any, codes: Any, **kin
         return kernel
 
 
-def _of_rows(rows: DeviceRows) -> list[Any]:
-    """What a kernel is told of the rows; whole numbers are passed in 32 bits, and floats in 64."""
+def _rows_on(torch: Any, rows: DeviceRows, grid: CellPlaces) -> list[Any]:
+    """What a kernel is told of the rows, of the range of scores and the number of cells, and of the selected
+    cells: their numbers, where those of a bucket begin, how many there are, and how many bits a bucket spans.
+
+    Whole numbers are passed in 32 bits, and floats in 64.
+    """
     packs = {part: min(16, 4 * part.element_size()) for part in rows[:2] if part is not None}
     aligned = all(part.data_ptr() % size == 0 for part, size in packs.items())
-    return [rows.scores, rows.codes, float(rows.size), int(aligned)]
-
-
-def _of_range(score_range: ScoreRange, level: int, scores: Any) -> list[Any]:
-    """What a kernel is told of the range of scores and of how many cells it is cut into."""
-    scale = range_scale(score_range)
-    low, high = score_range
-    ends = ends_of(scores, score_range)
-    return [2.0**level, low, high, scale, scale * low, scale * high - scale * low, *ends]
-
-
-def _of_selection(torch: Any, within: CellSelection | None, device: Any) -> list[Any]:
-    """What a kernel is told of selected cells: their numbers, where those of a bucket begin, how many there
-    are, and how many bits a bucket spans.
-    """
-    if within is None:
-        nothing = torch.empty(0, dtype=torch.int64, device=device)
-        return [nothing, nothing, 0, 0]
-    level, numbers = within
+    scale, (low, high) = range_scale(grid.score_range), grid.score_range
+    level, numbers = grid.within or (0, np.empty(0, dtype=np.int64))
     shift = max(0, level - _BUCKET_BITS)
     starts = np.flatnonzero(np.diff((numbers - 1) >> shift, prepend=-1))
-    found = torch.from_numpy(np.concatenate([numbers, starts, [numbers.size]])).to(device)
-    return [found, found[numbers.size :], numbers.size, shift]
+    selection = torch.from_numpy(np.concatenate([numbers, starts, [numbers.size]])).to(rows.scores.device)
+    return [
+        *(rows.scores, rows.codes, float(rows.size), int(aligned)),
+        *(2.0**grid.level, low, high, scale, scale * low, scale * high - scale * low),
+        *ends_of(rows.scores, grid.score_range),
+        *(selection, selection[numbers.size :], numbers.size, shift),
+    ]

@@ -246,7 +246,14 @@ class McdpProfile:
         return McdpProfileDisplay(self, confidence=confidence).plot(ax)
 
     def __repr__(self) -> str:
-        return f"McdpProfile({self.values.size - 1} steps, MCDP(0) = {self.values[0]:.4f})"
+        told = [f"MCDP({epsilon:g}) {100 * self(epsilon):.1f}" for epsilon in (0.0, 0.05, 0.1)]
+        return f"McdpProfile({', '.join(told)} points)"
+
+    def _repr_html_(self) -> str:
+        """The profile for a notebook."""
+        from localparity.report.page._notebook import profile_html
+
+        return profile_html(self)
 
 
 def carried_half_widths(epsilons: FloatArray, resolution: float) -> FloatArray:
@@ -295,6 +302,12 @@ class Window:
     groups: tuple[Group, Group]
     label: int | None = None
     whole: bool = False
+
+    def __repr__(self) -> str:
+        names = [group_text(group) for group in (self.higher, self.lower) if group is not None]
+        ahead = f", {' ahead of '.join(names)}" if names else ""
+        run = f"{self.low:.4g} to {self.high - 1.0 if self.whole else self.high:.4g}"
+        return f"{100 * self.gap:.1f} points, cutoffs {run}{ahead}"
 
     @property
     def sentence(self) -> str:

@@ -106,6 +106,15 @@ class Monitor:
         self.every: Every = state.every
         self.score_range: ScoreRange = state.score_range
 
+    def __repr__(self) -> str:
+        return f"Monitor({self.name!r}, every {self.every})"
+
+    def _repr_html_(self) -> str | None:
+        """The newest periods for a notebook; nothing where there are none."""
+        from localparity.report.page._monitor import monitor_html
+
+        return monitor_html(self)
+
     def append(
         self, batch: Predictions, *, at: datetime, batch_id: str, allow_duplicate: bool = False
     ) -> bool:
@@ -390,7 +399,7 @@ def _sorted_scores(rows: Predictions) -> dict[Key, FloatArray]:
     """The scores of the people of each group and label, from the lowest to the highest."""
     scores: dict[Key, FloatArray] = {}
     for code, group in enumerate(rows.groups):
-        among = rows.codes == code
+        among = rows.group_codes == code
         for label in (None,) if rows.labels is None else (0, 1):
             chosen = among if label is None else among & (rows.labels == label)
             scores[group, label] = np.sort(rows.scores[chosen].astype(np.float64) + 0.0)  # -0.0 is 0.0

@@ -202,7 +202,7 @@ class ScoreSketch:
         self._check_labels(batch.labels is not None)
         scores = clip_to_range(batch.scores, self.score_range)
         for code, group in enumerate(batch.groups):
-            among = batch.codes == code
+            among = batch.group_codes == code
             for label in (None,) if batch.labels is None else (0, 1):
                 chosen = among if label is None else among & (batch.labels == label)
                 if chosen.any():

@@ -242,7 +242,7 @@ class SamePeople:
         self.resolution = max(first.resolution, second.resolution)
         ends = (clip_to_range(model.scores, model.score_range) for model in (first, second))
         self.scores = np.stack([scores[order].astype(np.float64) for scores in ends])
-        self.codes = first.codes[order].astype(np.int32)
+        self.codes = first.group_codes[order].astype(np.int32)
         self.labels = None if first.labels is None else first.labels[order]
         weights = np.ones(order.size) if first.weights is None else first.weights
         self.weights = weights[order]

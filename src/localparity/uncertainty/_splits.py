@@ -199,7 +199,7 @@ def worst_split(
         raise InputError("must have rows of equal weight, got weights", argument="data")
     checked_data(data, comparison)
     if feature is None:
-        numbers = as_numbers(np.asarray(data.groups)[data.codes], "sensitive_features")
+        numbers = as_numbers(np.asarray(data.groups)[data.group_codes], "sensitive_features")
     else:
         numbers = as_numbers(feature, "feature")
         check_rows("feature", numbers.size, len(data))
