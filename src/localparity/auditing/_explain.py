@@ -23,12 +23,10 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from math import factorial
-from typing import Any, NamedTuple
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_matrix
-from scipy.stats import norm, rankdata
-from sklearn.base import BaseEstimator
 
 from localparity._progress import foretold
 from localparity._text import outward_points, points, whole_percent
@@ -45,9 +43,11 @@ from localparity._types import (
 from localparity._validation import InputError, as_frame, as_probability, as_rng, setting
 from localparity.counts._comparison import Comparison
 from localparity.metrics import Interval, mcdp
-from localparity.models._encoding import FeatureColumn, table_columns
 from localparity.predictions import Predictions
 from localparity.uncertainty import mcdp_interval
+
+if TYPE_CHECKING:
+    from localparity.models._encoding import FeatureColumn
 
 MOST_ROWS = 200_000
 """Of more people than this, as many are drawn at random."""
@@ -319,6 +319,10 @@ def _rank(gap: ExplainedGap) -> float:
 
 
 def _columns_of(X: Any, rows: int, allow: Sequence[str]) -> list[FeatureColumn]:
+    from sklearn.base import BaseEstimator
+
+    from localparity.models._encoding import table_columns  # which needs scikit-learn
+
     columns = table_columns(BaseEstimator(), X, reset=True)
     length = len(columns[0].coded.codes)
     if length != rows:
@@ -340,17 +344,17 @@ def _compared_rows(predictions: Predictions, comparison: Comparison) -> IntArray
             )
         compared = predictions.labels == label
     least = comparison.min_group_size
-    large = np.bincount(predictions.codes[compared], minlength=len(predictions.groups)) >= least
+    large = np.bincount(predictions.group_codes[compared], minlength=len(predictions.groups)) >= least
     if large.sum() < 2:
         raise InputError(
             f"must have at least two groups of {least} people, got {large.sum()}", "sensitive_features"
         )
-    return np.flatnonzero(compared & large[predictions.codes])
+    return np.flatnonzero(compared & large[predictions.group_codes])
 
 
 def _unfit(columns: Sequence[FeatureColumn], predictions: Predictions, rows: IntArray) -> dict[str, str]:
     """The columns that cannot explain a gap, each with the reason."""
-    others = {"label": predictions.labels, "group": predictions.codes}
+    others = {"label": predictions.labels, "group": predictions.group_codes}
     scores = predictions.scores[rows]
     reasons = {}
     for column in columns:
@@ -413,7 +417,7 @@ class _People:
     def of(cls, predictions: Predictions, rows: IntArray, rng: np.random.Generator) -> _People:
         """The people of some rows."""
         scores = predictions.scores[rows].astype(np.float64)
-        used, codes = np.unique(predictions.codes[rows], return_inverse=True)
+        used, codes = np.unique(predictions.group_codes[rows], return_inverse=True)
         weights = np.ones(rows.size) if predictions.weights is None else predictions.weights[rows]
         pairs = used.size * (used.size - 1) // 2
         most = int(np.clip(_MOST_NUMBERS / (rows.size * pairs), _LEAST_CUTOFFS, _MOST_CUTOFFS))
@@ -441,7 +445,7 @@ class _People:
     @cached_property
     def ranks(self) -> FloatArray:
         """The place of each score among all of them, from 0 to 1."""
-        return np.asarray(rankdata(self.scores) / self.scores.size)
+        return _ranks(self.scores) / self.scores.size
 
     @property
     def shares(self) -> FloatArray:
@@ -468,6 +472,8 @@ class _People:
         gaps = np.concatenate([first - second for (first, _), (second, _) in pairs])
         influence = np.concatenate([first - second for (_, first), (_, second) in pairs], axis=1)
         if self.clusters is not None:
+            from scipy.sparse import csr_matrix
+
             ones = np.ones(self.clusters.size)
             influence = csr_matrix((ones, (self.clusters, np.arange(ones.size)))) @ influence
         return gaps, influence
@@ -719,6 +725,12 @@ def _quantile_cells(values: FloatArray, count: int) -> IntArray:
     return np.searchsorted(ends, values, side="right")
 
 
+def _ranks(values: FloatArray) -> FloatArray:
+    """The rank of each value from 1 on; equal values share their mean rank."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2.0)[places])
+
+
 def _told_by_cells(cells: IntArray, people: _People) -> FloatArray:
     """The probability of each group in the cell of each row, from the rows of other folds."""
     size = int(cells.max()) + 1
@@ -731,7 +743,7 @@ def _told_by_cells(cells: IntArray, people: _People) -> FloatArray:
 def _in_all_groups(cells: IntArray, codes: IntArray, groups: int) -> BoolArray:
     """The rows in whose cell every group has at least two rows."""
     counts = np.bincount(cells * groups + codes, minlength=(int(cells.max()) + 1) * groups)
-    return np.asarray((counts.reshape(-1, groups) >= 2).all(axis=1)[cells])
+    return np.asarray(np.all(counts.reshape(-1, groups) >= 2, axis=1))[cells]
 
 
 def _effective_share(weights: FloatArray, people: _People) -> float:
@@ -744,12 +756,12 @@ def _effective_share(weights: FloatArray, people: _People) -> float:
 def _group_auc(told: FloatArray, codes: IntArray, confidence: float) -> Interval:
     """The area under the ROC curve of the group told best, with the interval of DeLong et al. (1988)."""
     tried = range(1, 2) if told.shape[1] == 2 else range(told.shape[1])
-    quantile = norm.ppf(1.0 - (1.0 - confidence) / 2.0 / len(tried))
+    quantile = NormalDist().inv_cdf(1.0 - (1.0 - confidence) / 2.0 / len(tried))
     areas = []
     for code in tried:
-        own, ranks = codes == code, rankdata(told[:, code])
-        above = (ranks[own] - rankdata(told[own, code])) / (~own).sum()
-        below = (ranks[~own] - rankdata(told[~own, code])) / own.sum()
+        own, ranks = codes == code, _ranks(told[:, code])
+        above = (ranks[own] - _ranks(told[own, code])) / (~own).sum()
+        below = (ranks[~own] - _ranks(told[~own, code])) / own.sum()
         error = float(quantile * np.sqrt(above.var() / own.sum() + below.var() / (~own).sum()))
         areas.append((float(above.mean()), error))
     auc, error = max(areas)
@@ -761,7 +773,7 @@ def _uses(model: Any, X: Any, search: _Search, rows: IntArray, score_range: Scor
     score: Callable[[Any], Any] = model if callable(model) else lambda table: model.predict_proba(table)[:, 1]
     frame: Any = as_frame(X)
     is_frame = hasattr(frame, "columns")
-    table = frame[rows] if is_frame else np.asarray(X)[rows]
+    table: Any = frame[rows] if is_frame else np.asarray(X)[rows]
     uses = {}
     for name in foretold(search.cells, len(search.cells), "features"):
         gaps = []
