@@ -31,7 +31,7 @@ from localparity._validation import (
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES
 from localparity.counts._weights import LIMB_BITS, limbs_of
-from localparity.engines._table import Counted, ScoreColumns, TableScores, first_reason
+from localparity.engines._table import Counted, ScoreColumns, TableScores, short_reason
 from localparity.engines.protocol import (
     LEVEL,
     CellSelection,
@@ -312,7 +312,7 @@ class IbisScores(TableScores):
             with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # of Ibis' own calls
                 return counted.to_pyarrow()
         except driver_errors() as error:
-            raise InputError(f"the table cannot be read: {first_reason(error)}") from error
+            raise InputError(f"the table cannot be read: {short_reason(error)}") from error
 
 
 def _of_another_type(name: str, kind: Any, wanted: str) -> ValueError:
@@ -368,7 +368,7 @@ def read_database(address: str, table: str, *, allow_remote: bool = False) -> Ta
         install = f"pip install 'ibis-framework[{scheme}]'"
         raise ImportError(f"{shown} needs a driver that is not installed: {install}") from error
     except driver_errors() as error:
-        raise InputError(f"cannot be read: {first_reason(error)}", file=shown) from error
+        raise InputError(f"cannot be read: {short_reason(error)}", file=shown) from error
 
 
 def _scheme(address: str) -> str:

@@ -13,7 +13,7 @@ from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import InputError, as_score_range, require, unknown_name
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES
-from localparity.engines._table import Counted, ScoreColumns, SqlScores, first_reason
+from localparity.engines._table import Counted, ScoreColumns, SqlScores, short_reason
 from localparity.engines.protocol import LEVEL, CellSelection, CountOptions, count_source
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
@@ -148,7 +148,7 @@ class SparkScores(SqlScores):
         try:
             return frame.toArrow()
         except _errors() as error:
-            raise InputError(f"the data frame cannot be read: {first_reason(error)}") from error
+            raise InputError(f"the data frame cannot be read: {short_reason(error)}") from error
 
 
 def read_spark(path: str, *, allow_remote: bool = False) -> DataFrame:
@@ -170,7 +170,7 @@ def read_spark(path: str, *, allow_remote: bool = False) -> DataFrame:
         delimiter = delimiter_of(first[0], kind)
         return session.read.csv(path, header=True, sep=delimiter, escape='"', mode="FAILFAST")
     except _errors() as error:
-        raise InputError(f"cannot be read: {first_reason(error)}", file=path) from error
+        raise InputError(f"cannot be read: {short_reason(error)}", file=path) from error
 
 
 def _session() -> SparkSession:
@@ -179,7 +179,7 @@ def _session() -> SparkSession:
     try:
         session: SparkSession = sql.SparkSession.builder.appName("localparity").getOrCreate()
     except _errors() as error:
-        raise ImportError(f"Spark does not start; is Java installed? {first_reason(error)}") from error
+        raise ImportError(f"Spark does not start; is Java installed? {short_reason(error)}") from error
     session.sparkContext.setLogLevel("ERROR")
     return session
 

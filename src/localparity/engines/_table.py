@@ -278,7 +278,7 @@ class SqlScores(TableScores, ABC):
         }
 
 
-def first_reason(error: Exception) -> str:
+def short_reason(error: Exception) -> str:
     """The line of a long message that has an error code, such as [PATH_NOT_FOUND], or the first one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     coded = (line[line.index("[") :] for line in lines if re.search(r"\[[A-Z_]+[A-Z_.]*\] ", line))
