@@ -104,7 +104,7 @@ def profile_html(profile: McdpProfile) -> str:
 
 
 def ratio_html(curve: ImpactRatioCurve) -> str:
-    """The lowest ratio of any group at each cutoff, beside four fifths."""
+    """The lowest ratio of any group at each cutoff, with four fifths marked."""
     drawing = ratio_drawing(curve, MIN_RATIO)
     return card(repr(curve), figure(drawing, repr(curve), above="lowest ratio of any group", below="cutoff"))
 
