@@ -20,7 +20,7 @@ def test_arrays_are_frozen_without_touching_the_callers() -> None:
     found = lp.Predictions.from_arrays(
         [0, 1], scores, sensitive_features=["f", "m"], sample_weight=np.array([1.0, 2.0])
     )
-    for array in (found.scores, found.codes, found.labels, found.weights):
+    for array in (found.scores, found.group_codes, found.labels, found.weights):
         assert array is not None
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
@@ -45,7 +45,7 @@ def test_a_file_gives_what_its_arrays_give(tmp_path: Path) -> None:
         sample_weight=columns["age"],
     )
     assert read.groups == made.groups
-    for name in ("scores", "codes", "labels", "weights"):
+    for name in ("scores", "group_codes", "labels", "weights"):
         np.testing.assert_array_equal(getattr(read, name), getattr(made, name))
 
 
@@ -75,7 +75,7 @@ def test_what_needs_no_conversion_is_copied() -> None:
     found = lp.Predictions.from_arrays(labels, [0.1, 0.9], sensitive_features=groups, sample_weight=weights)
     for array in (groups, labels, weights):
         array[:] = 7
-    assert found.codes.tolist() == [0, 1]
+    assert found.group_codes.tolist() == [0, 1]
     assert found.labels is not None
     assert found.labels.tolist() == [0, 1]
     assert found.weights is not None
@@ -88,7 +88,7 @@ def test_many_groups_by_label_are_those_counted_one_by_one(n_groups: int) -> Non
     groups = np.concatenate([np.arange(n_groups), rng.integers(n_groups, size=6 * n_groups)])
     scores, labels = rng.integers(0, 1000, groups.size) / 1000, rng.integers(2, size=groups.size)
     rows = lp.Predictions.from_arrays(labels, scores, sensitive_features=groups + 7)
-    assert rows.codes.dtype == (np.uint8 if n_groups <= 256 else np.uint16)
+    assert rows.group_codes.dtype == (np.uint8 if n_groups <= 256 else np.uint16)
     counted: dict[tuple[int, int], list[float]] = {}
     for group, label, score in zip(groups.tolist(), labels.tolist(), scores.tolist(), strict=True):
         counted.setdefault((group + 7, label), []).append(score)

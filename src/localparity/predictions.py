@@ -54,7 +54,7 @@ class Predictions:
     ----------
     scores : ndarray
         One score a row, in its own units, as float32 or float64.
-    codes : ndarray
+    group_codes : ndarray
         One group a row, as its place in `groups`, in the smallest unsigned dtype that holds all places.
     groups : tuple
         The groups; the parts of an intersection of several columns come as a tuple.
@@ -73,13 +73,13 @@ class Predictions:
     --------
     >>> import localparity as lp
     >>> predictions = lp.Predictions.from_arrays(None, [0.2, 0.9, 0.4], sensitive_features=["f", "m", "f"])
-    >>> predictions.groups, predictions.codes
+    >>> predictions.groups, predictions.group_codes
     (('f', 'm'), array([0, 1, 0], dtype=uint8))
     """
 
     _: KW_ONLY
     scores: NDArray[Any]
-    codes: NDArray[np.unsignedinteger[Any]]
+    group_codes: NDArray[np.unsignedinteger[Any]]
     groups: tuple[Group, ...]
     labels: NDArray[np.uint8] | None
     weights: FloatArray | None
@@ -143,7 +143,7 @@ class Predictions:
             blanks=_blanks(missing_values),
             pos_label=pos_label,
         )
-        names = ("scores", "codes", "labels", "weights", "clusters")
+        names = ("scores", "group_codes", "labels", "weights", "clusters")
         arrays = {name: getattr(checked, name) for name in names}
         copies: dict[str, Any] = {
             name: _frozen(array.copy()) for name, array in arrays.items() if array is not None
@@ -296,7 +296,7 @@ def check_predictions(
         clusters = as_groups(cluster, scores.size, names.cluster, at_least=1, at_most=scores.size).codes
     return Predictions(
         scores=_frozen(scores),
-        codes=_frozen(codes),
+        group_codes=_frozen(codes),
         groups=groups,
         labels=None if labels is None else _frozen(labels),
         weights=None if weights is None else _frozen(weights),

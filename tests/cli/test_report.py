@@ -69,7 +69,7 @@ def test_one_model_above_the_bound_fails_all(
     files: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first, second = (
-        lp.mcdp(None, predictions.scores, sensitive_features=predictions.codes)
+        lp.mcdp(None, predictions.scores, sensitive_features=predictions.group_codes)
         for predictions in (lp.Predictions.read(file, score="p", group="sex") for file in files)
     )
     assert first == second  # squaring moves every score and no order

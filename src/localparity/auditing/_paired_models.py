@@ -258,4 +258,4 @@ def _compared(rows: _Rows, names: Sequence[str], left_out: Iterable[Group]) -> A
     if not left:
         return slice(None)
     people = check_predictions(None, np.zeros(rows.ids.size), _groups(rows.columns, names))
-    return np.array([group not in left for group in people.groups])[people.codes]
+    return np.array([group not in left for group in people.groups])[people.group_codes]

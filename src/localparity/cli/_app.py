@@ -108,7 +108,7 @@ class _Pipe(io.FileIO):
 
 
 def reader_has_gone(error: OSError) -> bool:
-    """Whether a failed write means that nobody reads the pipe; Windows has a number of its own for it.
+    """Whether a failed write means that nobody reads the pipe; Windows has another number for it.
 
     Examples
     --------
@@ -152,7 +152,19 @@ def outliving_its_reader(name: str) -> Iterator[None]:
 # All commands: each is imported when it is called, and help on all of them imports none.
 
 
-_NAMES = ("audit", "compare", "demo", "fetch", "monitor", "plan", "train", "repair", "predict", "reproduce")
+_NAMES = (
+    "audit",
+    "compare",
+    "demo",
+    "explain",
+    "fetch",
+    "monitor",
+    "plan",
+    "train",
+    "repair",
+    "predict",
+    "reproduce",
+)
 
 
 class Group(TyperGroup):

@@ -165,7 +165,7 @@ class KeyedRows:
     def of(cls, predictions: Predictions) -> KeyedRows:
         """The rows of predictions."""
         scores = clip_to_range(predictions.scores, predictions.score_range)
-        codes: NDArray[Any] = predictions.codes
+        codes: NDArray[Any] = predictions.group_codes
         labels: tuple[int | None, ...] = (None,)
         if predictions.labels is not None:
             labels = (0, 1)

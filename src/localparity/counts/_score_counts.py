@@ -102,7 +102,7 @@ class ScoreCounts:
         if predictions.clusters is not None:
             clusters = ClusteredRows(
                 clip_to_range(predictions.scores, predictions.score_range),
-                predictions.codes.astype(np.int64),
+                predictions.group_codes.astype(np.int64),
                 predictions.clusters,
                 predictions.groups,
                 predictions.labels,
@@ -155,13 +155,13 @@ class ScoreCounts:
         found = check_predictions(label, score, group, score_range=score_range, names=names)
         check_indexes({"score": score, "count": count})
         rows = as_whole_counts(count, len(found), "count")
-        check_group_weights(found.codes, found.groups, rows, "count")
+        check_group_weights(found.group_codes, found.groups, rows, "count")
         scores = clip_to_range(found.scores, found.score_range) + 0.0  # which turns -0.0 into 0.0
         labels: list[int | None] = [None] if found.labels is None else [0, 1]
         atoms = {}
         for code, name in enumerate(found.groups):
             for each in labels:
-                chosen = (found.codes == code) & (rows > 0)
+                chosen = (found.group_codes == code) & (rows > 0)
                 if found.labels is not None:
                     chosen &= found.labels == each
                 if chosen.any():

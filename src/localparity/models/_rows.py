@@ -271,7 +271,7 @@ def coded_predictions(
     values, resolution = as_scores(scores, (0.0, 1.0), "scores")
     return Predictions(
         scores=values,
-        codes=grouping.codes,
+        group_codes=grouping.codes,
         groups=grouping.names,
         labels=labels,
         weights=weights,

@@ -170,9 +170,7 @@ class ScoreSketch:
 
     def __init__(self, *, score_range: ScoreRange = (0.0, 1.0), k: int = 2048) -> None:
         self.score_range = as_score_range(score_range)
-        self.k = as_count(k, "k", at_least=8)
-        if self.k > 65535:
-            raise InputError(f"must be <= 65535, got {self.k}", "k")
+        self.k = as_count(k, "k", at_least=8, at_most=65535)
         self.resolution = 0.0
         self._sketches: dict[Key, Any] = {}
 
@@ -202,7 +200,7 @@ class ScoreSketch:
         self._check_labels(batch.labels is not None)
         scores = clip_to_range(batch.scores, self.score_range)
         for code, group in enumerate(batch.groups):
-            among = batch.codes == code
+            among = batch.group_codes == code
             for label in (None,) if batch.labels is None else (0, 1):
                 chosen = among if label is None else among & (batch.labels == label)
                 if chosen.any():

@@ -52,11 +52,8 @@ from localparity.uncertainty._kernels import PairSteps, ScoreArrays, mcdp_of_mod
 from localparity.uncertainty._permutation import p_value_of
 from localparity.uncertainty._resampling import Draws, critical_value, repeat
 
-_MOST_BIAS = np.sqrt(2.0) + 1.0
-"""How many times the bias that the bootstrap shows the true one may be."""
-
-_NUDGE = 1e-3
-"""How much weights change to show a slope, beside how much random ones vary: thresholds do not move."""
+_MOST_BIAS = np.sqrt(2.0) + 1.0  # how many times the bias that the bootstrap shows the true one may be
+_NUDGE = 1e-3  # how much weights change to show a slope, so little that thresholds do not move
 
 
 @dataclass(frozen=True)
@@ -242,7 +239,7 @@ class SamePeople:
         self.resolution = max(first.resolution, second.resolution)
         ends = (clip_to_range(model.scores, model.score_range) for model in (first, second))
         self.scores = np.stack([scores[order].astype(np.float64) for scores in ends])
-        self.codes = first.codes[order].astype(np.int32)
+        self.codes = first.group_codes[order].astype(np.int32)
         self.labels = None if first.labels is None else first.labels[order]
         weights = np.ones(order.size) if first.weights is None else first.weights
         self.weights = weights[order]

@@ -422,10 +422,10 @@ def within_strata(
         raise InputError(f"must be Predictions, got {type(data).__name__}", argument="data")
     checked_data(data, comparison)
     control = as_groups(control_features, len(data), "control_features", at_least=1)
-    groups = Grouping(data.codes, data.groups)
+    groups = Grouping(data.group_codes, data.groups)
     both = as_groups({"group": groups.codes, "stratum": control.codes}, len(data))
     labels = data.labels if comparison.needs_labels else None
-    counts = as_counts(replace(data, codes=both.codes, groups=both.names, labels=labels))
+    counts = as_counts(replace(data, group_codes=both.codes, groups=both.names, labels=labels))
     names = strata_names(counts, groups, control)
     draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs)
     return strata_compared(counts, names, comparison, np.atleast_1d(as_epsilons(epsilon)), draws)

@@ -181,7 +181,7 @@ class GroupBlindRepair(RepairTransformer):
             np.clip(people.scores.astype(np.float64), 0.0, 1.0),
             as_group_probabilities(group_probabilities, n_rows, names, len(comparison.labels)),
             np.zeros(n_rows, np.int64) if people.labels is None else people.labels.astype(np.int64),
-            people.codes.astype(np.int64),
+            people.group_codes.astype(np.int64),
             np.ones(n_rows) if people.weights is None else people.weights,
         )
         columns = rows.scores, rows.labels, rows.groups, rows.weights

@@ -346,7 +346,7 @@ class ScoreRepair(RepairTransformer):
             names=NAMES,
         )
         self._fitted_on = describe_rows(
-            people.codes, people.groups, people.scores, people.labels, people.weights
+            people.group_codes, people.groups, people.scores, people.labels, people.weights
         )
         return self._fit_counts(ScoreCounts.from_predictions(people))
 
