@@ -19,7 +19,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>#|~&$@]|:(?=//)|(?<=\bwww)\.)")
 _ROUNDING = 1e-12
 
 
-class _Ends(Protocol):
+class Ends(Protocol):
     """An interval."""
 
     @property
@@ -266,7 +266,7 @@ def number_text(number: float, digits: int | None = None) -> str:
     return f"{exact:,f}"
 
 
-def interval_text(interval: _Ends) -> str:
+def interval_text(interval: Ends) -> str:
     """An interval.
 
     Examples
