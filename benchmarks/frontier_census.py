@@ -25,8 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import localparity as lp
 from benchmarks._commit import current_commit
-from census_frontier import census_frontier
-from localparity.datasets._census import census_probabilities
+from census_frontier import census_frontier, census_probabilities
 from localparity.report.displays._base import COLOURS, finish
 
 RESULTS = Path(__file__).parent.parent / "results"

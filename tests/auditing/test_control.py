@@ -106,7 +106,7 @@ def test_the_command_compares_within_strata(path: Path, tmp_path: Path) -> None:
     shown = run(*words, "--report", page, PYTHONWARNINGS="default")
     assert shown.returncode == 0
     assert "Within 2 strata the standardised MCDP(0) is " in shown.stdout
-    assert "Strata, the worst first" in shown.stdout
+    assert "Strata, largest gap first" in shown.stdout
     assert "The sign turns: within strata f has the lower scores" in shown.stderr
     assert "Within 2 strata the standardised" in page.read_text()
     plain = json.loads(run(*words, "--json", PYTHONWARNINGS="ignore").stdout)

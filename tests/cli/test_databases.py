@@ -89,7 +89,7 @@ def test_pages_bundles_and_bounds_have_no_password(server: str, tmp_path: Path) 
     ("change", "words", "message"),
     [
         ({}, ["--table", "bank.hidden", *COLUMNS], "the table cannot be read: permission denied for view hidden"),
-        ({}, ["--table", "bank.gaps", *COLUMNS], "column 'p' has no value in"),
+        ({}, ["--table", "bank.gaps", *COLUMNS], "column 'p' must be numbers, got no value"),
         ({}, ["--table", "bank.scores", "--score", "note", "--group", "g"], "column 'note' must be numbers, got the type"),
         ({}, ["--table", "bank.scores", "--score", "q", "--group", "g"], "there is no column in the table named 'q'"),
         ({}, ["--table", "bank.nowhere", *COLUMNS], "there is no table named 'bank.nowhere' in postgresql://auditor:***@"),

@@ -12,9 +12,9 @@ from scipy.optimize import minimize_scalar
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
-from census_frontier import census_frontier
+from census_frontier import census_frontier, census_probabilities
 from localparity.datasets import census_mcdp, make_census
-from localparity.datasets._census import census_cdf, census_probabilities
+from localparity.datasets._census import census_cdf
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.05, 0.1, 0.2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,11 @@ import pytest
 from pages import all_pages
 
 ROOT = Path(__file__).parents[2]
+PROGRAMS = [
+    path
+    for room in ("auditing", "cli", "report")
+    for path in sorted((ROOT / "src" / "localparity" / room).rglob("*.py"))
+]
 
 TURNS = {
     r"\bbeside\b": "with, next to",
@@ -19,7 +25,7 @@ TURNS = {
     r"\b(?:is|are) of (?!course)": "says, has",
     r"\bthat (?:it|one) can find\b": "leave it out",
     r"\balso those\b": "including those",
-    r"\ball the same\b": "even so, or leave it out",
+    r"(?<!are )\ball the same\b": "even so, or leave it out",
     r"\bthe worst first\b": "sorted by",
     r"\b(?:says|shows|has|repairs|computes|counts|names|tells|knows|removes) what is\b": "name the thing",
     r"\bis there already\b": "already exists",
@@ -87,3 +93,10 @@ def test_pages_read_well(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert turns(text) == []
     assert long_sentences(text) == []
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: str(path.relative_to(ROOT / "src")))
+def test_messages_and_docstrings_read_well(path: Path) -> None:
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    assert [turn for text in texts for turn in turns(text)] == []

@@ -92,8 +92,9 @@ def test_what_is_in_them(built: Path) -> None:
         assert name in in_sdist
 
 
-def test_it_weighs_what_the_readme_says(python: Path) -> None:
-    (said,) = re.findall(r"takes (\d+) MB", (ROOT / "README.md").read_text(encoding="utf-8"))
+def test_it_weighs_what_the_page_on_installing_says(python: Path) -> None:
+    page = ROOT / "docs" / "start" / "install.rst"
+    (said,) = re.findall(r"takes (\d+) MB", page.read_text(encoding="utf-8"))
     code = (
         "from importlib.metadata import distributions as d\n"
         "paths = {p for each in d() if each.name not in ('pip', 'setuptools') for p in map(each.locate_file, each.files)}\n"

@@ -179,17 +179,11 @@ def test_what_is_looked_for_is_kept_with_the_monitor(tmp_path: Path) -> None:
     assert whole.interval.confidence == 0.9
     again.watch(replace(watch, max_mcdp=0.9))
     assert Monitor(tmp_path).series()[0].alarm is None
-    again.append_file(_written(tmp_path), score="p", group="sex", at=NOON)
+    again.append(batch(1), at=NOON, batch_id="b", columns={"score": "p"})
     assert again.watched.max_mcdp == 0.9
     for wrong in ({"max_mcdp": 2.0}, {"epsilon": -1.0}, {"criterion": "none"}, {"min_group_size": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             Watch(**wrong)
-
-
-def _written(folder: Path) -> Path:
-    path = folder / "scores.csv"
-    path.write_text("p,sex\n0.1,f\n0.2,m\n")
-    return path
 
 
 def test_numbers_of_sketches_that_keep_a_part_of_the_scores_are_approximate(tmp_path: Path) -> None:
@@ -381,18 +375,14 @@ def test_a_period_is_counted_and_compared_once(tmp_path: Path, monkeypatch: pyte
     assert (counts.call_count, curves.call_count) == (3, 3)
 
 
-def test_files_of_a_folder_have_the_same_columns(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("p,q,sex,job\n0.1,0.2,f,a\n0.2,0.3,m,b\n")
-    (tmp_path / "b.csv").write_text("p,q,sex,job\n0.1,0.2,f,a\n0.3,0.3,m,b\n")
-    monitor = Monitor(tmp_path / "monitor")
-    assert monitor.append_file(tmp_path / "a.csv", score="p", group="sex", at=NOON)
-    assert not monitor.append_file(tmp_path / "a.csv", score="p", group="sex")
+def test_batches_have_the_same_columns(tmp_path: Path) -> None:
+    monitor, columns = Monitor(tmp_path), {"score": "p", "group": ["sex"], "label": None}
+    assert monitor.append(batch(0), at=NOON, batch_id="0")
+    assert monitor.append(batch(1), at=NOON, batch_id="1", columns=columns)
     with pytest.raises(ValueError, match=r"group must be \['sex'\], .* got \['job'\]"):
-        monitor.append_file(tmp_path / "b.csv", score="p", group="job", at=NOON)
-    with pytest.raises(ValueError, match=r"batch_id must be given .*\*.csv"):
-        monitor.append_file(str(tmp_path / "*.csv"), score="p", group=["sex"], at=NOON)
-    assert Monitor(tmp_path / "monitor").append_file(tmp_path / "b.csv", score="p", group=["sex"], at=NOON)
-    assert [point.rows for point in monitor.series()] == [4]
+        monitor.append(batch(2), at=NOON, batch_id="2", columns=columns | {"group": ["job"]})
+    assert Monitor(tmp_path).append(batch(2), at=NOON, batch_id="2", columns=columns)
+    assert Monitor(tmp_path).append(batch(3), at=NOON, batch_id="3")
 
 
 APPEND = """

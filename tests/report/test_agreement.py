@@ -185,7 +185,7 @@ def test_pairs_keep_their_names_on_a_narrow_terminal(width: int, criterion: Any)
     labels, scores = rng.integers(0, 2, 3000), rng.random(3000)
     asked: dict[str, Any] = {"sensitive_features": groups, "criterion": criterion, "n_resamples": 19}
     shown = terminal(lp.audit(labels, scores, **asked, random_state=0), width)
-    table = shown[shown.index("Pairs, the worst first") :]
+    table = shown[shown.index("Pairs, largest gap first") :]
     for name in " ".join(names).split():
         assert re.search(rf"│ [^│]*{re.escape(name)}\b", table), name
     assert "…" not in table

@@ -50,7 +50,7 @@ def test_the_command_writes_what_it_prints(
         assert found[name].decode() == printed[form]
         assert b"<!doctype html>" in found["report.html"]
     assert json.loads(printed["json"])["audits"][0]["bound"]["within"]
-    assert "**Is it within the bound?** Yes." in printed["markdown"]
+    assert "the bound of 90 points: " in printed["markdown"]
 
 
 def test_the_same_audit_gives_the_same_bytes(scores: Path, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_every_number_is_the_library_s(audit: lp.Audit) -> None:
         }
         assert row[1:3] == [f"{finding.epsilon:g}", f"{100 * finding.mcdp:.1f}%"]
         assert row[3:5] == [outward_percent(interval.low, interval.high), "\\<= 0.02"]
-    pairs = cells(text, "Pairs, the worst first")
+    pairs = cells(text, "Pairs, largest gap first")
     assert len(pairs) == len(audit.pairs) * len(audit.findings)
     assert pairs[-1][4] == f"{100 * audit.pairs[-1].mcdp[-1]:.1f}%"
     answer = Document(audits={"scores": audit}, max_mcdp=0.1).answer("scores")

@@ -16,9 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import localparity as lp
-from census_frontier import census_frontier
+from census_frontier import census_frontier, census_probabilities
 from localparity.datasets import make_census
-from localparity.datasets._census import census_probabilities
 from localparity.models import GroupBlindClassifier, GroupBlindRepair
 from localparity.models._frontier import FrontierSettings
 from localparity.models.repair._dual import BlindRows

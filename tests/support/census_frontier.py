@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from localparity._types import FloatArray
+from localparity._types import FloatArray, IntArray
+from localparity._validation import as_numbers
 from localparity.datasets._census import (
     _AGE_EFFECT,
     _AGE_MEAN,
@@ -18,16 +19,50 @@ from localparity.datasets._census import (
     _EFFECTS,
     _HOURS,
     _HOURS_DEVIATION,
+    _OCCUPATIONS,
     _SHARE_OF_MEN,
     _SHARES,
     _STEEPNESS,
-    _groups_given,
+    _chance,
     _index,
     _logistic,
 )
 
 _RATES = 64
 _TOLERANCE = 1e-9
+
+
+def census_probabilities(data: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the true P(target = 1 | x) of people, and P(group | x) of shape (n_samples, 2), Female first.
+
+    They are what the best possible models of the class and of the group would predict.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(100_000, random_state=0)
+    >>> income, sex = census_probabilities(census.data)
+    >>> print(f"{income.mean():.2f} {census.target.mean():.2f}")
+    0.29 0.29
+    >>> print(f"{sex[:, 0].mean():.2f} {(census.sensitive_features == 'Female').mean():.2f}")
+    0.45 0.45
+    """
+    age, education, hours = (
+        as_numbers(data[name], name) for name in ("age", "education_years", "hours_per_week")
+    )
+    occupation = np.searchsorted(_OCCUPATIONS, np.asarray(data["occupation"]))
+    return _chance(_index(education, hours, occupation), age), _groups_given(hours, occupation)
+
+
+def _groups_given(hours: FloatArray, occupation: IntArray) -> FloatArray:
+    """The probabilities of Female and Male, by Bayes' rule; the other features say nothing about sex."""
+    joint = [
+        share
+        * np.asarray(_SHARES[group])[occupation]
+        * np.exp(-0.5 * ((hours - _HOURS[group]) / _HOURS_DEVIATION) ** 2)
+        for group, share in (("Female", 1.0 - _SHARE_OF_MEN), ("Male", _SHARE_OF_MEN))
+    ]
+    return np.asarray(np.stack(joint, axis=1) / np.sum(joint, axis=0)[:, None])
 
 
 def census_frontier(max_mcdp: float = 1.0) -> float:

@@ -96,7 +96,7 @@ def test_resamples_measure_what_every_deal_does(cells: str, compare: Any, rows: 
     kept = np.flatnonzero(rows)
     ends = np.unique(np.searchsorted(kept, CELLS[cells], side="right") - 1)
     pool = Pool(np.array(sizes), np.array(PLACES)[kept] / 100, np.array(rows)[kept], ends)
-    measure = pool.measuring(Comparison(compare=compare), np.array([0.03 + 1e-15]))
+    measure = pool.measuring(Comparison(compare=compare), np.array([0.03 + 1e-15])).measure
     found = Counter(measure(np.random.default_rng(0).spawn(1000))[:, 0].round(9).tolist())
     assert set(found) <= set(expected)
     values = sorted(expected, key=expected.__getitem__)
@@ -133,7 +133,7 @@ def test_resamples_measure_what_shuffled_groups_do(kind: str, monkeypatch: pytes
         monkeypatch.setattr(_pool, "MOST_MEASURED", most)
         pool = pool_of(scores, groups)
         assert (pool.ends.size < 400) == (most == 0)
-        dealt = pool.measuring(Comparison(), epsilons)(np.random.default_rng(2).spawn(800))
+        dealt = pool.measuring(Comparison(), epsilons).measure(np.random.default_rng(2).spawn(800))
         # What is negligible is rounded up.
         least = 1.001e-3 / pool.pairs(Comparison()).scale.min()
         for column in range(3):

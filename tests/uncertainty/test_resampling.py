@@ -20,7 +20,7 @@ def test_every_resample_is_told_of() -> None:
     told: list[int] = []
     one = np.array([1, 1])
     found = resample(
-        [Pool.of_people(one, np.array([0.1, 0.2]), one, 1)],
+        [Pool.of_people(one, np.array([0.1, 0.2]), one, 1).measuring],
         Draws(7, random_state=0, on_resample=lambda: told.append(1)),
         comparison=Comparison(),
         epsilons=np.array([0.0, 0.2]),
@@ -37,7 +37,7 @@ def test_the_supremum_is_that_of_epsilon_zero_whatever_epsilons_are_asked_for() 
     pool = Pool.of_people(np.array([20, 30]), np.arange(50) / 50, np.ones(50, dtype=np.int64), 1)
     draws = Draws(40, random_state=3)
     zero, *others = (
-        resample([pool], draws, comparison=Comparison(), epsilons=np.array(epsilons))
+        resample([pool.measuring], draws, comparison=Comparison(), epsilons=np.array(epsilons))
         for epsilons in ([0.0], [0.1], [0.1, 0.0])
     )
     np.testing.assert_array_equal(zero.supremum, zero.scaled[:, 0])

@@ -82,7 +82,7 @@ class Audit:
     findings : tuple of Finding
         MCDP of the worst pair at each epsilon, from the smallest epsilon to the largest.
     pairs : tuple of PairSummary
-        All pairs, each with its intervals and p-values: the worst first, those too small to judge last.
+        All pairs with their intervals and p-values, the largest gap first and those too small to judge last.
     left_out : tuple of LeftOut
         The groups that were too small and left out.
     counts : ScoreCounts
@@ -110,8 +110,8 @@ class Audit:
     >>> audit.passes(0.10), audit.passes(0.50)
     (False, True)
     >>> print(audit.findings[0].window.sentence)
-    With a threshold from 0.2512 up to, but not including, 0.2513, people in Female are at least 30.0 points
-    more likely to be at or below it than people in Male.
+    At a cutoff of 0.2512, people in Male are at least 30 points more likely than people in Female to score
+    above it.
     """
 
     comparison: Comparison
@@ -535,10 +535,10 @@ def audit(
         `Audit.to_json` and `Audit.to_html` need 10, or to be asked for less.
     missing_groups : str
         What is done with rows that have no group: an error that counts them ("raise"); left out and counted
-        ("drop"); a group of their own ("group"); or left out, with the smallest and the largest MCDP that
+        ("drop"); made a group ("group"); or left out, with the smallest and the largest MCDP that
         their groups could make ("bound").
     missing_values : str or sequence
-        What stands for no group, beside None, NaN and blanks.
+        Values that mean no group, in addition to None, NaN and blanks.
     missing : str
         Whether a row without a score, label or weight is an error ("raise") or left out and counted ("drop").
     confidence : float

@@ -133,7 +133,7 @@ class Evidence:
         )
 
     def pairs(self) -> tuple[PairSummary, ...]:
-        """Every pair: the worst first, and those that are too small to judge last."""
+        """Every pair, the largest gap first and pairs too small to judge last."""
         detectable = self._detectable()
         p_values = None if self.test is None else self.test.p_values
         pairs = [

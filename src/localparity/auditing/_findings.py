@@ -107,7 +107,7 @@ class PairSummary:
     detectable : float or None
         How large a measured MCDP at the first epsilon must be to be significant at these sizes; None where
         not even a gap of 1 would be. A true MCDP of that size may be found in only about half of all audits;
-        `minimum_detectable` has what is found in more.
+        `minimum_detectable` plans for more.
     radius : float
         How far the true gap may be from the measured one at any threshold, all pairs and labels together.
     abcc, delta_dp : float
@@ -161,7 +161,7 @@ class PairSummary:
 
     @property
     def strength(self) -> float:
-        """How large MCDP at the smallest epsilon is beside what chance does at these sizes."""
+        """How large MCDP at the smallest epsilon is, compared with chance at these sizes."""
         return self.mcdp[0] / self.radius
 
 
@@ -196,6 +196,11 @@ class Finding:
     test: TestResult | None
     window: Window
     too_wide: bool
+
+    def __repr__(self) -> str:
+        ends = f"{100 * self.interval.low:.1f} to {100 * self.interval.high:.1f}"
+        sure = f"({ends}, {100 * self.interval.confidence:g}%)"
+        return f"MCDP({self.epsilon:g}): {100 * self.mcdp:.1f} points {sure}"
 
 
 def summarise_groups(
@@ -245,7 +250,7 @@ def check_pair_count(counts: ScoreCounts, comparison: Comparison) -> None:
 
 
 def warn_of_narrow_scores(counts: ScoreCounts, *, stacklevel: int) -> None:
-    """Warn where epsilon, a fraction of the range, is wide beside the scores."""
+    """Warn where epsilon, a fraction of the range, is wide for these scores."""
     ends = [end for atoms in counts.atoms.values() if atoms.size for end in atoms.scores[[0, -1]].tolist()]
     low, high = counts.score_range
     if ends and max(ends) - min(ends) < 0.1 * high - 0.1 * low:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
+from localparity._text import normal_text
 from localparity._types import FloatArray, Group, Missing, MissingGroups
 from localparity._validation import (
     NO_GROUP,
@@ -148,6 +149,25 @@ GROUP_OPTIONS = (
     f"{setting(missing_groups='drop')} leaves them out, {setting(missing_groups='group')} takes them for a "
     f"group, and {setting(missing_groups='bound')} says what they could change"
 )
+
+
+_LIKE_MISSING = {
+    *("", "?", "-", "n/a", "na", "nan", "none", "null", "missing", "unknown", "not known", "not stated"),
+    *("not available", "not provided", "undisclosed", "unspecified", "prefer not to say", "refused"),
+}
+
+
+def looks_missing(group: Group) -> list[str]:
+    """The parts of a group's name that read as if they stood for no group.
+
+    Examples
+    --------
+    >>> looks_missing(("Female", "Unknown")), looks_missing("N/A"), looks_missing("Nan Province")
+    (['Unknown'], ['N/A'], [])
+    """
+    parts = group if isinstance(group, tuple) else (group,)
+    known = [part for part in parts if not is_missing_group(part)]
+    return [part for part in known if isinstance(part, str) and normal_text(part) in _LIKE_MISSING]
 
 
 def breakdown_of(audit: Audit, max_mcdp: float | None) -> Breakdown | None:

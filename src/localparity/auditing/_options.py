@@ -53,7 +53,7 @@ class AuditKeywords(TypedDict, total=False):
 
 
 class AuditArguments(AuditKeywords, total=False):
-    """The same with the arrays that `localparity.audit` takes beside scores, labels and groups."""
+    """The same with the arrays that `localparity.audit` takes in addition to scores, labels and groups."""
 
     control_features: Groups | None
     sample_weight: ArrayLike | None
@@ -62,7 +62,7 @@ class AuditArguments(AuditKeywords, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditOptions:
-    """What is asked of an audit, checked; the fields are arguments of `localparity.audit`."""
+    """The checked question of an audit; its fields are arguments of `localparity.audit`."""
 
     epsilons: Sequence[float] = PAPER_EPSILONS
     criterion: Criterion = "demographic_parity"

@@ -213,7 +213,7 @@ def summary_of(audit: Audit) -> str:
 
 
 def pairs_table(audits: Mapping[str, Audit], most: int) -> ReportTable:
-    """The first pairs of each model at all epsilons: the worst first, those too small to judge last."""
+    """The first pairs of each model at all epsilons, the largest gap first, those too small to judge last."""
     labelled = any(pair.label is not None for audit in audits.values() for pair in audit.pairs)
     rows = []
     for name, audit in audits.items():
@@ -229,7 +229,7 @@ def pairs_table(audits: Mapping[str, Audit], most: int) -> ReportTable:
     names = (*_if(len(audits) > 1, "model"), "pair (people)")
     of_pair = (*_if(labelled, "label"), "ABCC", delta_dp_name(audits))
     last = any(pair.too_small for audit in audits.values() for pair in audit.pairs)
-    caption = "Pairs, the worst first" + (", those too small to judge last" if last else "")
+    caption = "Pairs, largest gap first" + (", those too small to judge last" if last else "")
     held = {over_what(audit) for audit in audits.values()}
     if len(held) == 1:
         caption += f". {held.pop().removesuffix('.')}"
@@ -259,7 +259,7 @@ def groups_table(audits: Mapping[str, Audit]) -> ReportTable:
 
 
 def strata_table(found: WithinStrata, most: int) -> ReportTable:
-    """The first strata, the worst first: MCDP of the worst pair at each epsilon."""
+    """The strata with the largest gaps: MCDP of the worst pair at each epsilon."""
     rows = [
         (
             group_text(each.stratum) + ("" if each.label is None else f", label {each.label}"),
@@ -270,7 +270,7 @@ def strata_table(found: WithinStrata, most: int) -> ReportTable:
         for each in found.strata[:most]
     ]
     numbers = ("rows", *(f"MCDP({epsilon:g})" for epsilon in found.epsilons))
-    return ReportTable("strata", "Strata, the worst first", ("stratum", "worst pair"), numbers, tuple(rows))
+    return ReportTable("strata", "Strata, largest gap first", ("stratum", "worst pair"), numbers, tuple(rows))
 
 
 def scoring_tables(scoring: ScoringRates) -> Iterator[ReportTable]:

@@ -108,7 +108,7 @@ class _Pipe(io.FileIO):
 
 
 def reader_has_gone(error: OSError) -> bool:
-    """Whether a failed write means that nobody reads the pipe; Windows has a number of its own for it.
+    """Whether a failed write means that nobody reads the pipe; Windows has another number for it.
 
     Examples
     --------

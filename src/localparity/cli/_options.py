@@ -137,7 +137,7 @@ def parse_range(text: str, option: str) -> tuple[float, float]:
 def asking(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the fields of dataclasses as options, in place of the parameters that take these.
 
-    A dataclass with a `panel` has its options under that title in help.
+    Of a dataclass with `common` fields, the options of the others are under "Advanced" in help.
     """
     parameters = signature(command, eval_str=True).parameters.values()
     kinds: dict[str, Any] = {one.name: one.annotation for one in parameters if is_dataclass(one.annotation)}
@@ -175,7 +175,8 @@ def _options_of(question: Any) -> list[Parameter]:
     for field in fields(question):
         kind, option = get_args(annotations[field.name])
         option = copy(option)
-        option.rich_help_panel = getattr(question, "panel", None)
+        common = getattr(question, "common", None)
+        option.rich_help_panel = "Advanced" if common is not None and field.name not in common else None
         annotation: Any = Annotated[kind, option]
         options.append(
             Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation)

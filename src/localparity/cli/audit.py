@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 import typer
 from rich.console import Console
 from typer import Option
 
 from localparity._io._duckdb import text_of, without_password
 from localparity._io._table import Table, as_group_columns, open_table
-from localparity._text import p_value_text, percent, visible_lines
+from localparity._text import visible_lines
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, RangeOption
-from localparity._validation import warn_of_unmatched
 from localparity.auditing._audit import Audit, DecideBy, read_audit
 from localparity.auditing._document import Document
-from localparity.auditing._files import AuditColumns, Engine, Scorer, range_in_table
-from localparity.auditing._missing import breakdown_of
+from localparity.auditing._files import AuditColumns, Engine, Scorer
+from localparity.auditing._missing import breakdown_of, looks_missing
 from localparity.auditing._options import AuditOptions
 from localparity.auditing._paired_models import PairedModels
 from localparity.auditing._people import range_of_scores
-from localparity.cli._commands import note, print_json, print_line, typed_command
+from localparity.cli._commands import note, typed_command
 from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,
@@ -51,173 +52,115 @@ from localparity.cli._options import (
 from localparity.cli._tables import RemoteOption, announce_remote
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.engines._ibis import read_database
-from localparity.engines._missing_rows import count_missing, without_missing
+from localparity.engines._missing_rows import without_missing
 from localparity.engines._table import ScoreColumns
 from localparity.metrics import ScoringRates, scoring_rates
-from localparity.metrics._within import within_bound
 from localparity.predictions import Predictions
-from localparity.uncertainty import WorstSplit
+from localparity.uncertainty._bands import check_resamples
 
 AuditFormat = Literal["text", "json", "markdown", "junit"]
 
+_STDIN = "-"
 _DATABASES = ("postgres://", "postgresql://", "duckdb://", "sqlite://")
 _NOT_WITH_DATABASE = (
-    "model", "target", "split", "person_id", "scoring", "cluster", "control", "missing_groups",
-    "missing_values", "missing", "encoding", "decimal", "sheet", "normalise_groups",
+    "model", "target", "person_id", "scoring", "cluster", "control", "missing_groups", "missing_values",
+    "missing", "encoding", "decimal", "sheet", "normalise_groups",
 )  # fmt: skip
-_NOT_WITH_SPLIT = (
-    "group", "model", "weight", "cluster", "report", "out", "person_id", "method", "decide_by", "engine",
-)  # fmt: skip
+_READING = ("encoding", "decimal", "sheet", "normalise_groups")
+_MOST_CHECKED = 2_000_000
+"""Files of more rows are not searched for people who are in them several times, unless --id asks for it."""
+_ID = re.compile(r"(.*[_ ])?id", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoresAsked:
-    """Where the scores are, and the columns of a file by their use."""
+class AuditAsked:
+    """The options of the command; `common` ones come first in help."""
 
-    panel: ClassVar[str] = "Scores and columns"
+    common: ClassVar[frozenset[str]] = frozenset(
+        [
+            "score",
+            "group",
+            "label",
+            "score_range",
+            "higher_is",
+            "missing_groups",
+            "max_mcdp",
+            "report",
+            "json",
+            "verbose",
+            "pairs",
+            "model",
+        ]
+    )
 
-    table: Annotated[
-        str | None, Option(help="The table or view, also schema.table, where FILE is a database's address.")
-    ] = None
     score: Annotated[str | None, Option(help="The column of the scores, if no --model makes them.")] = None
     group: Annotated[
         list[str] | None, Option(help="The column of the groups; repeat it to compare intersections.")
     ] = None
     label: LabelOption = None
-    weight: WeightOption = None
-    cluster: Annotated[str | None, Option(help="The column of the person or household of a row.")] = None
-    person_id: Annotated[
-        str | None,
-        Option(
-            "--id",
-            help="The column of the people's ids. Says whether a file has several rows of a person; several "
-            "files of the same people are compared.",
-        ),
-    ] = None
     model: Annotated[Path | None, Option(help="The folder of a saved model that scores the files.")] = None
-    target: Annotated[str | None, Option(help="With --model, the column of the two classes.")] = None
-    control: Annotated[
-        list[str] | None,
-        Option(
-            help="A column of strata, such as job or year, within which groups are compared too; repeatable."
-        ),
-    ] = None
-    split: Annotated[
-        str | None,
-        Option(
-            help="Instead of --group, a column of numbers such as age: find its worst cutoff, of those with "
-            "at least --min-group-size people on either side."
-        ),
-    ] = None
-
-    @property
-    def columns(self) -> AuditColumns:
-        """The columns of an audit of a score, or of a model's."""
-        return AuditColumns(
-            score=self.score,
-            group=self.group or (),
-            label=self.label,
-            weight=self.weight,
-            cluster=self.cluster,
-            control=self.control,
-            target=self.target,
-        )
-
-    def check(self, files: Sequence[str], engine: Engine) -> None:
-        """Check that scores are read or made, of groups or a split, and that people can be told apart."""
-        if (not self.score) == (self.model is None):
-            got = "both" if self.score else "neither"
-            raise typer.BadParameter(
-                f"must name the column of the scores, or --model a folder that makes them, got {got}",
-                param_hint="--score",
-            )
-        if self.target is not None and self.model is None:
-            raise typer.BadParameter("needs --model; use --label with --score", param_hint="--target")
-        if self.target is not None and self.label is not None:
-            raise typer.BadParameter("cannot be used with --label; give one of them", param_hint="--target")
-        if self.model is not None and engine != "duckdb":
-            raise typer.BadParameter(f"must be duckdb with --model, got {engine}", param_hint="--engine")
-        if self.split is None and not self.group:
-            needed = "must name the column of the groups, or --split one of numbers, got neither"
-            raise typer.BadParameter(needed, param_hint="--group")
-        if self.person_id is not None and len(files) > 1 and self.model is not None:
-            raise typer.BadParameter("needs --score; one model gives a person one score", param_hint="--id")
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeopleAsked:
-    """Who is compared, and what is done with rows and groups that cannot be."""
-
-    panel: ClassVar[str] = "What is compared"
-
-    epsilon: Annotated[str, Option(help="Half-widths of windows, as fractions of the score range.")] = (
-        "0,0.01,0.05,0.1"
-    )
-    criterion: CriterionOption = "demographic_parity"
-    compare: CompareOption = "between_groups"
     score_range: Annotated[
         str,
-        Option(
-            help="The lowest and the highest score there can be; data: those of the scores; rank: windows in "
-            "ranks, so that an epsilon is a share of people."
-        ),
+        Option(metavar="LOW,HIGH", help="The lowest and the highest score there can be; or data, or rank."),
     ] = "0,1"
-    threshold: Annotated[float | None, Option(help="Threshold of delta-DP; by default mean scores.")] = None
-    pos_label: Annotated[
-        str | None, Option(help="The label that counts as 1, where labels are not 0 and 1.")
-    ] = None
     higher_is: Annotated[HigherIs | None, Option(help="Whether higher scores are better or worse.")] = None
-    min_group_size: Annotated[
-        int, Option(help="Groups of fewer people are left out of everything, named but not counted.")
-    ] = DISCLOSURE_LIMIT
     missing_groups: Annotated[
         MissingGroups,
         Option(help="Rows without a group: refuse, leave out, a group, or bounds of what they could change."),
     ] = "raise"
+    max_mcdp: Annotated[
+        float | None, Option(help="Exit with 1 when MCDP at the smallest epsilon is above this.")
+    ] = None
+    report: Annotated[
+        Path | None, Option(help="Write a page with charts here, all models on it; opens offline.")
+    ] = None
+    json: Annotated[bool, Option("--json", help="Print JSON.")] = False
+    verbose: Annotated[
+        bool, Option("--verbose", help="Print all tables after the answer, and what is assumed.")
+    ] = False
+    pairs: Annotated[
+        str | None, Option(metavar="N|all", help="List so many pairs of groups, whatever is known of them.")
+    ] = None
+
+    criterion: CriterionOption = "demographic_parity"
+    compare: CompareOption = "between_groups"
+    epsilon: Annotated[str, Option(help="Half-widths of windows, as fractions of the score range.")] = (
+        "0,0.01,0.05,0.1"
+    )
+    decide_by: Annotated[
+        DecideBy, Option(help="What --max-mcdp compares: the estimate or an end of its interval.")
+    ] = "estimate"
+    weight: WeightOption = None
+    cluster: Annotated[str | None, Option(help="The column of the person or household of a row.")] = None
+    person_id: Annotated[
+        str | None,
+        Option("--id", help="The column of the people's ids: several files of them are compared by person."),
+    ] = None
+    control: Annotated[
+        list[str] | None, Option(help="A column of strata within which groups are compared too; repeatable.")
+    ] = None
+    target: Annotated[str | None, Option(help="With --model, the column of the two classes.")] = None
+    pos_label: Annotated[
+        str | None, Option(help="The label that counts as 1, where labels are not 0 and 1.")
+    ] = None
+    min_group_size: Annotated[
+        int, Option(help="Groups of fewer people are left out of everything, named but not counted.")
+    ] = DISCLOSURE_LIMIT
     missing_values: Annotated[
         list[str] | None,
-        Option("--missing-value", help="What stands for no group beside blanks; repeatable."),
+        Option("--missing-value", help="Text that means no group, like a blank; repeatable."),
     ] = None
     missing: Annotated[
         Missing, Option(help="Rows without a score, label or weight: refuse or leave out.")
     ] = "raise"
-
-    @property
-    def range(self) -> RangeOption:
-        """The score range as the library takes it."""
-        if self.score_range == "data":
-            return "data"
-        return "rank" if self.score_range == "rank" else parse_range(self.score_range, "--score-range")
-
-
-@dataclass(frozen=True, kw_only=True)
-class BoundsAsked:
-    """What decides between pass and fail."""
-
-    panel: ClassVar[str] = "Bounds and rules"
-
-    max_mcdp: Annotated[
-        float | None, Option(help="Exit with 1 when MCDP at the smallest epsilon is above this.")
-    ] = None
-    decide_by: Annotated[
-        DecideBy, Option(help="What --max-mcdp compares: the estimate or an end of its interval.")
-    ] = "estimate"
     min_ratio: Annotated[
         float | None,
         Option(help="Find the cutoffs that keep every group's selection rate at this share of the highest."),
     ] = None
     scoring: Annotated[
-        bool,
-        Option("--scoring-rates", help="Add the table of scoring rates that New York City's rule asks for."),
+        bool, Option("--scoring-rates", help="Add the scoring rates that New York City's rule asks for.")
     ] = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class SurenessAsked:
-    """How sure the answer must be."""
-
-    panel: ClassVar[str] = "How sure"
-
+    threshold: Annotated[float | None, Option(help="Threshold of delta-DP; by default mean scores.")] = None
     method: Annotated[
         IntervalMethod | None,
         Option(help="How intervals are made; finite_sample, or bootstrap with weights or clusters."),
@@ -226,86 +169,18 @@ class SurenessAsked:
     resamples: Annotated[int, Option(help="Resamples of the test; 0 leaves it out.")] = 1000
     seed: SeedOption = 0
     jobs: Annotated[int, Option(help="How many resamples run at a time; -1 for all cores.")] = -1
-
-    def options(self, people: PeopleAsked) -> AuditOptions:
-        """The question of an audit."""
-        return AuditOptions(
-            epsilons=parse_epsilons(people.epsilon),
-            criterion=people.criterion,
-            compare=people.compare,
-            score_range=people.range,
-            threshold=people.threshold,
-            pos_label=None if people.pos_label is None else _label(people.pos_label),
-            min_group_size=people.min_group_size,
-            missing_groups=people.missing_groups,
-            missing_values=people.missing_values or (),
-            missing=people.missing,
-            confidence=self.confidence,
-            method=self.method,
-            n_resamples=self.resamples,
-            random_state=self.seed,
-            n_jobs=self.jobs,
-            higher_is=people.higher_is,
-        )
-
-
-def _label(text: str) -> str | int:
-    """A label as files have it: a whole number, or a text."""
-    return int(text) if text.removeprefix("-").isdecimal() else text
-
-
-@dataclass(frozen=True, kw_only=True)
-class ReadingAsked:
-    """How files are read."""
-
-    panel: ClassVar[str] = "Reading files"
-
+    table: Annotated[
+        str | None, Option(help="The table or view, also schema.table, where FILE is a database's address.")
+    ] = None
     engine: Annotated[Engine, Option(help="The engine that reads the files.")] = "duckdb"
     encoding: EncodingOption = None
     decimal: DecimalOption = None
     sheet: SheetOption = None
     normalise_groups: NormaliseOption = False
     allow_remote: RemoteOption = False
-
-    def open(self, file: str) -> Any:
-        """A file as it is to be read; for Spark, its path."""
-        if self.engine == "duckdb":
-            return open_table(
-                file,
-                encoding=self.encoding,
-                decimal=self.decimal,
-                sheet=self.sheet,
-                normalise_groups=self.normalise_groups,
-                allow_remote=self.allow_remote,
-            )
-        for option in typed_options([self], "encoding", "decimal", "sheet", "normalise_groups"):
-            raise typer.BadParameter(f"needs --engine duckdb, got {self.engine}", param_hint=option)
-        return file
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputAsked:
-    """What is printed and written."""
-
-    panel: ClassVar[str] = "Output"
-
     form: Annotated[
-        AuditFormat,
-        Option(
-            "--format", help="Print tables, JSON, Markdown for a pull request, or JUnit XML for a pipeline."
-        ),
+        AuditFormat, Option("--format", help="Print the answer, JSON, Markdown, or JUnit XML for a pipeline.")
     ] = "text"
-    json: Annotated[bool, Option("--json", help="The same as --format json.")] = False
-    verbose: Annotated[
-        bool,
-        Option("--verbose", help="Print all tables after the answer, what is assumed and the checksums."),
-    ] = False
-    pairs: Annotated[
-        str | None, Option(metavar="N|all", help="List so many pairs of groups, whatever is known of them.")
-    ] = None
-    report: Annotated[
-        Path | None, Option(help="Write a page with charts here, all models on it; opens offline.")
-    ] = None
     out: Annotated[
         Path | None,
         Option(help="Write a zip here: the page, JSON, Markdown, a model's card, the command and checksums."),
@@ -313,154 +188,204 @@ class OutputAsked:
     force: ForceOption = False
 
     @property
-    def listed(self) -> int | None:
-        """How many pairs are listed; None lists the clear ones that there is room for."""
-        return None if self.pairs is None else sys.maxsize if self.pairs == "all" else int(self.pairs)
+    def columns(self) -> AuditColumns:
+        """The columns of an audit of a score, or of a model's."""
+        uses = ("score", "label", "weight", "cluster", "control", "target")
+        return AuditColumns(group=self.group or (), **{use: getattr(self, use) for use in uses})
 
     @property
-    def printed(self) -> AuditFormat:
-        """The form to print, of which --json is a short name."""
-        return "json" if self.json else self.form
+    def range(self) -> RangeOption:
+        """The score range as the library takes it."""
+        if self.score_range == "data":
+            return "data"
+        return "rank" if self.score_range == "rank" else parse_range(self.score_range, "--score-range")
 
-    def check(self, files: Sequence[str], max_mcdp: float | None) -> None:
-        """Check that files can be written, and that test cases have a bound."""
+    @property
+    def options(self) -> AuditOptions:
+        """The question of an audit."""
+        label = self.pos_label
+        return AuditOptions(
+            epsilons=parse_epsilons(self.epsilon),
+            criterion=self.criterion,
+            compare=self.compare,
+            score_range=self.range,
+            threshold=self.threshold,
+            # Files have a label as a whole number, or as a text.
+            pos_label=int(label) if label and label.removeprefix("-").isdecimal() else label,
+            min_group_size=self.min_group_size,
+            missing_groups=self.missing_groups,
+            missing_values=self.missing_values or (),
+            missing=self.missing,
+            confidence=self.confidence,
+            method=self.method,
+            n_resamples=self.resamples,
+            random_state=self.seed,
+            n_jobs=self.jobs,
+            higher_is=self.higher_is,
+        )
+
+    def check(self, files: Sequence[str]) -> AuditOptions:
+        """Check all that can be checked before a file is read; the question."""
+        check_bound(self.max_mcdp, self.decide_by)
+        check_ratio(self.min_ratio, self.criterion)
         check_file(self.report, "--report", read=files, replace=self.force)
         check_file(self.out, "--out", read=files, replace=self.force)
-        if self.pairs is not None and self.pairs != "all" and not self.pairs.isdecimal():
-            raise typer.BadParameter(f"must be a number or all, got {self.pairs!r}", param_hint="--pairs")
-        if self.json and self.form not in ("text", "json"):
-            raise typer.BadParameter(f"must be json with --json, got {self.form}", param_hint="--format")
-        if self.form == "junit" and max_mcdp is None:
-            message = "junit needs --max-mcdp, which its test cases decide"
-            raise typer.BadParameter(message, param_hint="--format")
+        for option, message in _complaints(self, files):
+            raise typer.BadParameter(message, param_hint=option)
+        check_labels(self.criterion, self.target or self.label, "--target" if self.model else "--label")
+        if self.person_id is not None and len(files) > 1:
+            check_resamples(self.resamples, self.confidence)
+        return self.options
+
+    def open(self, file: str) -> Any:
+        """A file as it is to be read; for Spark, its path."""
+        if self.engine != "duckdb":
+            return file
+        return open_table(
+            file,
+            encoding=self.encoding,
+            decimal=self.decimal,
+            sheet=self.sheet,
+            normalise_groups=self.normalise_groups,
+            allow_remote=self.allow_remote,
+        )
+
+
+def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What does not go together, each option with the reason."""
+    database = asked.engine == "ibis" or any(file.startswith(_DATABASES) for file in files)
+    repeated = next((file for file in files if files.count(file) > 1), "")
+    several, engine = len(files) > 1, asked.engine
+    pairs = asked.pairs is None or asked.pairs == "all" or asked.pairs.isdecimal()
+    got = "neither" if asked.score is None else "both"
+    scores = f"must name the column of the scores, or --model a folder that makes them, got {got}"
+    wrong = (
+        (repeated, "FILE", f"{repeated} is named twice"),
+        (not pairs, "--pairs", f"must be a number or all, got {asked.pairs!r}"),
+        (
+            asked.json and asked.form not in ("text", "json"),
+            "--format",
+            f"must be json with --json, got {asked.form}",
+        ),
+        (
+            asked.form == "junit" and asked.max_mcdp is None,
+            "--format",
+            "junit needs --max-mcdp, which its test cases decide",
+        ),
+        (asked.table is None and database, "--table", "must name the table of a database's address"),
+        (asked.table is not None and engine == "spark", "--engine spark", "cannot be used with --table"),
+        ((asked.score is None) == (asked.model is None), "--score", scores),
+        (
+            asked.target is not None and asked.model is None,
+            "--target",
+            "needs --model; use --label with --score",
+        ),
+        (
+            asked.target is not None and asked.label is not None,
+            "--target",
+            "cannot be used with --label; give one of them",
+        ),
+        (
+            asked.model is not None and engine != "duckdb",
+            "--engine",
+            f"must be duckdb with --model, got {engine}",
+        ),
+        (not asked.group, "--group", "must name the column of the groups, got None"),
+        (
+            asked.person_id and several and asked.model,
+            "--id",
+            "needs --score; one model gives a person one score",
+        ),
+    )
+    yield from ((option, message) for is_wrong, option, message in wrong if is_wrong)
+    for option in () if asked.table is None else typed_options([asked], *_NOT_WITH_DATABASE):
+        yield option.split()[0], "cannot be used with --table"
+    for option in () if engine == "duckdb" else typed_options([asked], *_READING):
+        yield option, f"needs --engine duckdb, got {engine}"
+    unused = {"--scoring-rates": ("model", "weight", "cluster", "engine")} if asked.scoring else {}
+    if asked.person_id is not None:
+        unused["--id"] = ("table", "engine", *(("missing_groups", "missing") if several else ()))
+    for option, names in unused.items():
+        ranks = asked.score_range == "rank" and (option != "--id" or several)
+        for other in [*typed_options([asked], *names), *(["--score-range rank"] if ranks else [])]:
+            yield option, f"cannot be used with {other}"
 
 
 FilesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE...",
-        help="CSV, TSV, Parquet, JSON lines or a workbook, a model each; a glob in quotes is one model; "
-        "or with --table a database's address.",
+        help="CSV, TSV, Parquet, JSON lines or a workbook, a model each; a glob in quotes is one model; - is "
+        "the standard input; or with --table a database's address.",
     ),
 ]
 
 
 @asking
-def audit(
-    *,
-    ctx: typer.Context,
-    files: FilesArgument,
-    scores: ScoresAsked,
-    people: PeopleAsked,
-    bounds: BoundsAsked,
-    sureness: SurenessAsked,
-    reading: ReadingAsked,
-    output: OutputAsked,
-) -> None:
+def audit(*, ctx: typer.Context, files: FilesArgument, asked: AuditAsked) -> None:
     """Find where two groups are treated most differently by the scores in a file, or by a model's.
 
     Exit codes: 0 when it passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
     """
-    check_bound(bounds.max_mcdp, bounds.decide_by)
-    check_ratio(bounds.min_ratio, people.criterion)
-    output.check(files, bounds.max_mcdp)
-    asked = (scores, people, bounds, sureness, reading, output)
-    engine = _engine_of(files, scores.table, reading.engine, asked)
-    scores.check(files, engine)
-    _check_together(files, scores, asked)
-    check_labels(people.criterion, scores.target or scores.label, "--target" if scores.model else "--label")
-    options = sureness.options(people)
-    tables = _open_all(ctx, _each_once(files), scores.table, reading)
-    if scores.split is not None:
-        split = {file: _worst_split(table, scores, options) for file, table in tables.items()}
-        if not _tell_splits(split, scores.split, options, bounds.max_mcdp, json=output.printed == "json"):
-            raise typer.Exit(1)
-        return
-    scorer = None if scores.model is None else Scorer.load(scores.model)
+    options = asked.check(files)
+    tables = _open_all(ctx, files, asked)
+    scorer = None if asked.model is None else Scorer.load(asked.model)
     with _resampling_bar(options.n_resamples) as advance:
         audits = {
             file: read_audit(
                 table,
-                scores.columns,
+                asked.columns,
                 replace(options, on_resample=advance),
                 call=typed_command(ctx),
-                engine=engine,
+                engine="ibis" if asked.table is not None else asked.engine,
                 scorer=scorer,
-                allow_remote=reading.allow_remote,
+                allow_remote=asked.allow_remote,
             )
             for file, table in tables.items()
         }
+    _hint(audits, tables, asked)
     document = Document(
         audits=audits,
-        title=f"Local disparity by {', '.join(scores.group or [])}",
-        paired=_same_people(audits, list(tables.values()), scores, options),
-        max_mcdp=bounds.max_mcdp,
-        decide_by=bounds.decide_by,
-        min_group_size=people.min_group_size,
-        min_ratio=bounds.min_ratio,
-        scoring=_scoring_rates(tables, scores, options) if bounds.scoring else {},
+        title=f"Local disparity by {', '.join(asked.group or [])}",
+        paired=_same_people(audits, list(tables.values()), asked, options),
+        max_mcdp=asked.max_mcdp,
+        decide_by=asked.decide_by,
+        min_group_size=asked.min_group_size,
+        min_ratio=asked.min_ratio,
+        scoring=_scoring_rates(tables, asked, options) if asked.scoring else {},
     )
-    _show(document, output)
+    _show(document, asked)
     passed = _tell_verdicts(document)
-    _write(document, output, scores.model)
+    _write(document, asked)
     if not passed:
         raise typer.Exit(1)
 
 
-def _engine_of(files: Sequence[str], table: str | None, engine: Engine, asked: Sequence[object]) -> Engine:
-    """The engine that counts, which for a table of a database is Ibis."""
-    if table is None:
-        if engine == "ibis" or any(file.startswith(_DATABASES) for file in files):
-            raise typer.BadParameter("must name the table of a database's address", param_hint="--table")
-        return engine
-    for option in typed_options(asked, *_NOT_WITH_DATABASE):
-        raise typer.BadParameter("cannot be used with --table", param_hint=option.split()[0])
-    if engine == "spark":
-        raise typer.BadParameter("cannot be used with --table", param_hint="--engine spark")
-    return "ibis"
-
-
-def _check_together(files: Sequence[str], scores: ScoresAsked, asked: Sequence[Any]) -> None:
-    """Check that scoring rates, splits and ids come with nothing that they have no use for."""
-    _, people, bounds, *_, output = asked
-    unused: dict[str, list[str]] = {}
-    if bounds.scoring:
-        unused["--scoring-rates"] = typed_options(asked, "model", "weight", "cluster", "split", "engine")
-    if scores.split is not None:
-        unused["--split"] = typed_options(asked, *_NOT_WITH_SPLIT)
-        unused["--split"] += [f"--format {output.form}"] if output.form in ("markdown", "junit") else []
-    if scores.person_id is not None:
-        several = ("missing_groups", "missing") if len(files) > 1 else ()
-        unused["--id"] = typed_options(asked, "table", "engine", *several)
-    for option, others in unused.items():
-        if people.score_range == "rank" and (option != "--id" or len(files) > 1):
-            others.append("--score-range rank")
-        if others:
-            raise typer.BadParameter(f"cannot be used with {others[0]}", param_hint=option)
-
-
-def _each_once(files: list[str]) -> list[str]:
-    repeated = next((file for file in files if files.count(file) > 1), None)
-    if repeated is not None:
-        raise typer.BadParameter(f"{repeated} is named twice", param_hint="FILE")
-    return files
-
-
-def _open_all(
-    ctx: typer.Context, files: list[str], name: str | None, reading: ReadingAsked
-) -> dict[str, Any]:
+def _open_all(ctx: typer.Context, files: Sequence[str], asked: AuditAsked) -> dict[str, Any]:
     """What is read, by the names that it is shown under, which have no password."""
-    if name is None:
-        announce_remote(files, allow_remote=reading.allow_remote)
-        return {without_password(file): reading.open(file) for file in files}
+    if asked.table is None:
+        paths = [_from_stdin(ctx) if file == _STDIN else file for file in files]
+        announce_remote(paths, allow_remote=asked.allow_remote)
+        return {without_password(path): asked.open(path) for path in paths}
     tables = {}
     for address in files:
         shown = without_password(address)
-        opened = read_database(address, name, allow_remote=reading.allow_remote)
+        opened = read_database(address, asked.table, allow_remote=asked.allow_remote)
         ctx.call_on_close(opened.get_backend().disconnect)
-        tables[f"{name} ({shown})"] = opened
+        tables[f"{asked.table} ({shown})"] = opened
         note(f"counting in {shown}")
     return tables
+
+
+def _from_stdin(ctx: typer.Context) -> str:
+    """A file with what the standard input has: Parquet, JSON lines, or rows of text."""
+    folder = TemporaryDirectory()
+    ctx.call_on_close(folder.cleanup)
+    content = sys.stdin.buffer.read()
+    ending = {b"PA": "parquet", b'{"': "jsonl"}.get(content[:2], "csv")
+    path = Path(folder.name) / f"stdin.{ending}"
+    path.write_bytes(content)
+    return str(path)
 
 
 @contextmanager
@@ -486,9 +411,9 @@ def _resampling_bar(resamples: int) -> Iterator[Callable[[], object] | None]:
 # What is printed and written.
 
 
-def _show(document: Document, output: OutputAsked) -> None:
+def _show(document: Document, asked: AuditAsked) -> None:
     """Print a document."""
-    form = output.printed
+    form = "json" if asked.json else asked.form
     if form == "json":
         typer.echo(visible_lines(document.to_json()))
     elif form == "markdown":
@@ -502,194 +427,110 @@ def _show(document: Document, output: OutputAsked) -> None:
     else:
         from localparity.report._terminal import TerminalDocument
 
-        Console().print(TerminalDocument(document, output.verbose, output.listed))
+        listed = None if asked.pairs is None else sys.maxsize if asked.pairs == "all" else int(asked.pairs)
+        Console().print(TerminalDocument(document, asked.verbose, listed))
 
 
 def _tell_verdicts(document: Document) -> bool:
     """Say of each file whether it is within the bound; whether all are."""
-    answers = {name: document.answer(name) for name in document.audits}
-    for name, answer in answers.items():
+    passed = True
+    for name in document.audits:
+        answer = document.answer(name)
         bound = answer.bound
-        if bound is not None:
-            whose = f"{name}: " if len(answers) > 1 else ""
-            advice = ""
-            if bound.could_be_chance:
-                advice = " --decide-by lower fails only what chance does not explain."
-            note(f"{'pass' if bound.within else 'fail'}: {whose}{answer.verdict}{advice}")
-            breakdown = breakdown_of(document.audits[name], bound.max_mcdp)
-            for sentence in () if breakdown is None else breakdown.sentences:
-                note(sentence)
-    return all(answer.bound is None or answer.bound.within for answer in answers.values())
+        if bound is None:
+            continue
+        passed = passed and bound.within
+        whose = f"{name}: " if len(document.audits) > 1 else ""
+        advice = (
+            " --decide-by lower fails only what chance does not explain." if bound.could_be_chance else ""
+        )
+        note(f"{'pass' if bound.within else 'fail'}: {whose}{answer.verdict}{advice}")
+        breakdown = breakdown_of(document.audits[name], bound.max_mcdp)
+        for sentence in () if breakdown is None else breakdown.sentences:
+            note(sentence)
+    return passed
 
 
-def _write(document: Document, output: OutputAsked, model: Path | None) -> None:
+def _write(document: Document, asked: AuditAsked) -> None:
     """Write the page and the bundle where they are asked for."""
-    if output.report is None and output.out is None:
+    if asked.report is None and asked.out is None:
         return
     from localparity._io._files import write_new
     from localparity.report._bundle import bundle
     from localparity.report.page._page import render_page
 
     page = render_page(document)
-    if output.report is not None:
-        write_new(output.report, page.encode(), force=output.force)
-        note(f"report: {output.report}")
-    if output.out is not None:
-        write_new(output.out, bundle(document, model, page=page), force=output.force)
-        note(f"bundle: {output.out}")
-
-
-# `--scoring-rates`: the categories of a file, those that are not known among them.
+    if asked.report is not None:
+        write_new(asked.report, page.encode(), force=asked.force)
+        note(f"report: {asked.report}")
+    if asked.out is not None:
+        write_new(asked.out, bundle(document, asked.model, page=page), force=asked.force)
+        note(f"bundle: {asked.out}")
 
 
 def _scoring_rates(
-    tables: Mapping[str, Table], scores: ScoresAsked, options: AuditOptions
+    tables: Mapping[str, Table], asked: AuditAsked, options: AuditOptions
 ) -> dict[str, ScoringRates]:
     """The scoring rates of files, in which rows without a category count as unknown."""
-    score = scores.score or ""
-    names = as_group_columns(score, scores.group or [])
+    score, names = str(asked.score), as_group_columns(str(asked.score), asked.group or [])
     rates = {}
     for file, table in tables.items():
         columns = ScoreColumns(score, names)
         scored = without_missing(table, columns, groups="raise", missing=options.missing, texts=())
         values = scored.read(numbers=[score], groups=names)
-        given = options.score_range
+        limits = options.score_range
         rows = Predictions.from_arrays(
             None,
             values[score],
             sensitive_features={name: values[name] for name in names},
-            score_range=range_of_scores(values[score]) if isinstance(given, str) else given,
+            score_range=range_of_scores(values[score]) if isinstance(limits, str) else limits,
             min_groups=1,
             missing_values=table.as_joined(options.policy.texts),
         )
-        rates[file] = scoring_rates(
-            rows,
-            columns=names,
-            min_group_size=options.min_group_size,
-            higher_is=options.higher_is or "better",
-        )
+        higher_is = options.higher_is or "better"
+        size = options.min_group_size
+        rates[file] = scoring_rates(rows, columns=names, min_group_size=size, higher_is=higher_is)
     return rates
 
 
-# `--split`: the cutoff of a number, such as age, with the largest disparity.
+# People who are in several rows or files, and groups that stand for none.
 
 
-def _worst_split(table: Table, scores: ScoresAsked, options: AuditOptions) -> WorstSplit:
-    from localparity.uncertainty import worst_split  # which imports numba
-
-    score = scores.score or ""
-    feature, label = str(scores.split), scores.label
-    score_range = range_in_table(table, score, options)
-    table.check([score, feature])
-    columns = ScoreColumns(score, (feature,), label, None, score_range)
-    texts = options.policy.texts
-    if texts:
-        warn_of_unmatched(count_missing(table, columns, texts).unmatched)
-    groups: MissingGroups = "drop" if options.missing_groups == "drop" else "raise"
-    complete = without_missing(table, columns, texts=texts, missing=options.missing, groups=groups)
-    rows = complete.read(numbers=[score, feature, *([label] if label else [])])
-    table.warn()
-    people = Predictions.from_arrays(
-        rows[label] if label else None,
-        rows[score],
-        sensitive_features=np.zeros(len(rows[score]), dtype=np.uint8),
-        score_range=score_range,
-        min_groups=1,
-    )
-    return worst_split(
-        people,
-        rows[feature],
-        criterion=options.criterion,
-        min_group_size=options.min_group_size,
-        n_resamples=options.n_resamples,
-        random_state=options.random_state,
-        n_jobs=options.n_jobs,
-    )
+def _hint(audits: Mapping[str, Audit], tables: Mapping[str, Any], asked: AuditAsked) -> None:
+    """Say what looks as if it was not meant: groups of people without one, and people in several rows."""
+    groups = {group.group for audit in audits.values() for group in audit.groups}
+    for name in sorted({name for group in groups for name in looks_missing(group)}):
+        option = shlex.join(["--missing-value", name])
+        note(f"hint: the group {name!r} may stand for no group: --missing-groups bound {option}")
+    table = next(iter(tables.values()))
+    known = len(tables) == 1 and asked.cluster is None and isinstance(table, Table)
+    if asked.person_id is not None and len(tables) == 1:
+        _note_repeated(table, asked.person_id, hint="", clustered=asked.cluster is not None)
+    elif known and next(iter(audits.values())).rows <= _MOST_CHECKED:
+        for name in (name for name in table.columns if _ID.fullmatch(name)):
+            _note_repeated(table, name, hint="hint: ", clustered=False)
 
 
-def _tell_splits(
-    splits: Mapping[str, WorstSplit],
-    feature: str,
-    options: AuditOptions,
-    max_mcdp: float | None,
-    *,
-    json: bool,
-) -> bool:
-    """Print the worst split of each file; whether all are within the bound."""
-    if json:
-        print_json({file: _plain_split(split, feature, options) for file, split in splits.items()})
-    else:
-        for file, split in splits.items():
-            for line in _split_lines(split, file, feature, options):
-                print_line(line)
-    if max_mcdp is None:
-        return True
-    passed = True
-    for file, split in splits.items():
-        within = within_bound(split.mcdp, max_mcdp)
-        verdict, relation = ("pass", "within") if within else ("fail", "above")
-        whose = f"{file}: " if len(splits) > 1 else ""
-        value = percent(split.mcdp)
-        note(f"{verdict}: {whose}MCDP(0) is {value}, {relation} the bound of {percent(max_mcdp)}")
-        passed = passed and within
-    return passed
-
-
-def _plain_split(split: WorstSplit, feature: str, options: AuditOptions) -> dict[str, Any]:
-    return {
-        "feature": feature,
-        "split": split.split,
-        "rows": list(split.sizes),
-        "mcdp": split.mcdp,
-        "p_value": None if split.test is None else split.p_value,
-        "least_rows": split.least,
-        "clearest": None if split.clearest is None else _plain_split(split.clearest, feature, options),
-        "at_this_split": [{"epsilon": one, "mcdp": split.curve.mcdp(one)} for one in options.epsilons],
-        "sentence": split.window.sentence,
-    }
-
-
-def _split_lines(split: WorstSplit, file: str, feature: str, options: AuditOptions) -> list[str]:
-    """The worst split of a file in sentences."""
-    at = [f"MCDP({one:g}) {percent(split.curve.mcdp(one))}" for one in options.epsilons if one > 0.0]
-    lines = [
-        f"{file}: of all splits of {feature} with at least {split.least:,} people on either side, that at "
-        f"{_split_numbers(split, 'has the largest MCDP(0),', options.n_resamples)}.",
-        split.window.sentence,
-        *([f"At this split: {', '.join(at)}."] if at else []),
-    ]
-    if split.clearest is not None:
-        lines.append(
-            "The clearest split, which stands out most from chance, is that at "
-            f"{_split_numbers(split.clearest, 'with an MCDP(0) of', options.n_resamples)}."
-        )
-    if split.test is not None:
-        lines.append(
-            f"P-values allow for the search over all splits; without a disparity it would find "
-            f"{percent(split.test.null_mean)} on average."
-        )
-    return [*lines, "Rows are assumed to be independent: one row for each person."]
-
-
-def _split_numbers(split: WorstSplit, has: str, n_resamples: int) -> str:
-    """Where a split is, its MCDP, its people and its p-value."""
-    low, high = split.sizes
-    p_value = p_value_text(split.p_value, 1.0 / (1 + n_resamples)) if split.test is not None else ""
-    test = f"; p-value {p_value}" if p_value else ""
-    return f"{split.split:g} {has} {percent(split.mcdp)}: {low:,} people at or below it, {high:,} above{test}"
-
-
-# `--id`: people who are in several rows, or in several files.
+def _note_repeated(table: Table, person_id: str, *, hint: str, clustered: bool) -> None:
+    """Say whether a file has several rows of a person, which an audit takes for several people."""
+    table.check([person_id])
+    text = text_of(person_id)
+    query = f"SELECT count(DISTINCT {text}) AS people, count({text}) AS named FROM {table.rows}"
+    counted = {name: int(values[0]) for name, values in table.fetch(query).items()}
+    if counted["named"] == counted["people"]:
+        if not hint:
+            note(f"no person of column {person_id!r} has several rows")
+        return
+    advice = "" if clustered else f"; pass --cluster {person_id} to take them for one person each"
+    rows, people = counted["named"], counted["people"]
+    note(f"{hint}the {rows:,} rows are of {people:,} people by column {person_id!r}{advice}")
 
 
 def _same_people(
-    audits: Mapping[str, Audit], tables: Sequence[Table], scores: ScoresAsked, options: AuditOptions
+    audits: Mapping[str, Audit], tables: Sequence[Table], asked: AuditAsked, options: AuditOptions
 ) -> PairedModels | None:
-    """The models compared on the same people, where several files have ids; one file's are checked."""
-    if scores.person_id is None:
-        return None
-    if len(tables) == 1:
-        _note_repeated(tables[0], scores.person_id, clustered=scores.cluster is not None)
+    """The models compared on the same people, where several files have ids."""
+    if asked.person_id is None or len(tables) == 1:
         return None
     first, score_range = next(iter(audits.values())), options.score_range
     if isinstance(score_range, str):
@@ -697,12 +538,12 @@ def _same_people(
         score_range = (min(lows), max(highs))
     return PairedModels.read(
         tables,
-        id=scores.person_id,
-        score=scores.score or "",
-        group=scores.group or [],
-        label=scores.label,
-        weight=scores.weight,
-        cluster=scores.cluster,
+        id=asked.person_id,
+        score=str(asked.score),
+        group=asked.group or [],
+        label=asked.label,
+        weight=asked.weight,
+        cluster=asked.cluster,
         left_out=[left.group for left in first.left_out],
         epsilons=options.epsilons,
         score_range=score_range,
@@ -713,16 +554,3 @@ def _same_people(
         random_state=options.random_state,
         n_jobs=options.n_jobs,
     )
-
-
-def _note_repeated(table: Table, person_id: str, *, clustered: bool) -> None:
-    """Say whether a file has several rows of a person, which an audit takes for several people."""
-    table.check([person_id])
-    text = text_of(person_id)
-    query = f"SELECT count(DISTINCT {text}) AS people, count({text}) AS named FROM {table.rows}"
-    counted = {name: int(values[0]) for name, values in table.fetch(query).items()}
-    if counted["named"] == counted["people"]:
-        note(f"no person of column {person_id!r} has several rows")
-        return
-    advice = "" if clustered else f"; pass --cluster {person_id} to take them for one person each"
-    note(f"the {counted['named']:,} rows are of {counted['people']:,} people by column {person_id!r}{advice}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
@@ -13,10 +13,11 @@ from typing import Annotated, Any, Literal, get_args
 
 import typer
 
+from localparity._io._files import sha256_of
 from localparity._io._table import Table, as_group_columns, open_table
 from localparity._text import capitalised, interval_text, percent
 from localparity._types import Missing
-from localparity._validation import NO_GROUP, as_count, warn_of_unmatched
+from localparity._validation import NO_GROUP, InputError, as_count, warn_of_unmatched
 from localparity.auditing._missing import MissingPolicy, MissingRows
 from localparity.cli._commands import Commands, local_path, note, print_json, print_line
 from localparity.cli._options import (
@@ -42,6 +43,7 @@ from localparity.monitoring import Monitor, PeriodResult, Watch, WindowResult
 from localparity.monitoring._store import Every, is_database
 from localparity.monitoring._watch import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence
 from localparity.monitoring._webhook import Webhook
+from localparity.predictions import Predictions
 
 # What all commands of `localparity monitor` take: where the monitor is, and what is asked of it.
 
@@ -54,7 +56,7 @@ LocationArgument = Annotated[
 ]
 MissingGroupsOption = Annotated[
     Literal["raise", "drop", "group"],
-    typer.Option(help="Rows without a group: refuse, leave out, or a group of their own."),
+    typer.Option(help="Rows without a group: refuse, leave out, or make a group."),
 ]
 _WATCH_OPTIONS = {
     "epsilon": EpsilonOption,
@@ -78,7 +80,7 @@ _WATCH_OPTIONS = {
         ),
     ],
 }
-"""The options of what is asked, one for each field of `Watch`."""
+"""The options of the question, one for each field of `Watch`."""
 
 
 def open_monitor(location: str, every: Every | None = None, score_range: str | None = None) -> Monitor:
@@ -99,7 +101,7 @@ class TypedWatch:
         self._typed = typed
 
     def of(self, kept: Monitor) -> Watch:
-        """What is asked of a monitor."""
+        """The question of a monitor."""
         return replace(kept.watched or Watch(), **self._typed)
 
     def once(self, kept: Monitor) -> Watch:
@@ -232,7 +234,7 @@ def append(
     missing_groups: MissingGroupsOption = "raise",
     missing_values: Annotated[
         list[str] | None,
-        typer.Option("--missing-value", help="What stands for no group beside blanks; repeatable."),
+        typer.Option("--missing-value", help="Text that means no group, like a blank; repeatable."),
     ] = None,
     missing: Annotated[
         Missing, typer.Option(help="Rows without a score or label: refuse or leave out.")
@@ -269,7 +271,8 @@ def append(
     announce_remote(batches, allow_remote=allow_remote)
     policy = MissingPolicy.of(missing_groups, missing, missing_values or ())
     columns = ScoreColumns(score, as_group_columns(score, group), label)
-    when, counted = _parse_time(at), []
+    named: dict[str, Any] = {"score": score, "group": list(columns.group), "label": label}
+    when, counted = _parse_time(at) or datetime.now(UTC), []
     for batch in batches:
         table = open_table(
             batch,
@@ -279,13 +282,14 @@ def append(
             normalise_groups=normalise_groups,
             allow_remote=allow_remote,
         )
-        is_new = kept.append_file(
-            batch_rows(table, columns, policy),
-            score=score,
-            group=group,
-            label=label,
+        rows = Predictions.read(
+            batch_rows(table, columns, policy), **named, score_range=kept.score_range, min_groups=1
+        )
+        is_new = kept.append(
+            rows,
             at=when,
-            batch_id=batch_id,
+            batch_id=_hash_of(table) if batch_id is None else batch_id,
+            columns=named,
             allow_duplicate=allow_duplicate,
         )
         if is_new:
@@ -301,6 +305,13 @@ def append(
     else:
         print_line(_newest_line(newest, watch))
     _end(kept, newest, watch, hook, counted=True)
+
+
+def _hash_of(table: Table) -> str:
+    """The sha256 of a single file."""
+    if len(table.paths) != 1 or not Path(table.paths[0]).is_file():
+        raise InputError(f"must be given unless the source is a single file, got {table.paths}", "batch_id")
+    return sha256_of(Path(table.paths[0]))
 
 
 @app.command("show")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from localparity._types import ArrayLike, FloatArray, IntArray, Seed
-from localparity._validation import as_choice, as_count, as_epsilon, as_numbers, as_rng, require
+from localparity._validation import as_choice, as_count, as_epsilon, as_rng, require
 from localparity.metrics import GapCurve
 
 _SHARE_OF_MEN = 0.55
@@ -69,12 +69,8 @@ def make_census(n_samples: int = 20_000, *, random_state: Seed = None, as_frame:
     age = rng.integers(_AGES[0], _AGES[1] + 1, n_samples)
     index = _index(education, hours, occupation)
     chance = _chance(index, age)
-    columns = {
-        "age": age,
-        "education_years": education,
-        "hours_per_week": hours,
-        "occupation": np.asarray(_OCCUPATIONS)[occupation],
-    }
+    columns = {"age": age, "education_years": education, "hours_per_week": hours}
+    columns["occupation"] = np.asarray(_OCCUPATIONS)[occupation]
     return Bunch(
         data=require("pandas", extra="data").DataFrame(columns) if as_frame else columns,
         target=(rng.random(n_samples) < chance).astype(np.int64),
@@ -132,27 +128,6 @@ def census_mcdp(epsilon: float = 0.0) -> float:
     return GapCurve(knots, gap, ("Female", "Male"), (np.inf, np.inf)).mcdp(epsilon)
 
 
-def census_probabilities(data: Any) -> tuple[FloatArray, FloatArray]:
-    """Return the true P(target = 1 | x) of people, and P(group | x) of shape (n_samples, 2), Female first.
-
-    They are what the best possible models of the class and of the group would predict.
-
-    Examples
-    --------
-    >>> census = make_census(100_000, random_state=0)
-    >>> income, sex = census_probabilities(census.data)
-    >>> print(f"{income.mean():.2f} {census.target.mean():.2f}")
-    0.29 0.29
-    >>> print(f"{sex[:, 0].mean():.2f} {(census.sensitive_features == 'Female').mean():.2f}")
-    0.45 0.45
-    """
-    age, education, hours = (
-        as_numbers(data[name], name) for name in ("age", "education_years", "hours_per_week")
-    )
-    occupation = np.searchsorted(_OCCUPATIONS, np.asarray(data["occupation"]))
-    return _chance(_index(education, hours, occupation), age), _groups_given(hours, occupation)
-
-
 def _index(education: FloatArray, hours: FloatArray, occupation: IntArray) -> FloatArray:
     """The index that the score is the logistic function of."""
     return np.asarray(
@@ -166,17 +141,6 @@ def _index(education: FloatArray, hours: FloatArray, occupation: IntArray) -> Fl
 def _chance(index: FloatArray, age: FloatArray | IntArray) -> FloatArray:
     """The probability of a high income."""
     return _logistic(_STEEPNESS * index + _AGE_EFFECT * (age - _AGE_MEAN))
-
-
-def _groups_given(hours: FloatArray, occupation: IntArray) -> FloatArray:
-    """The probabilities of Female and Male, by Bayes' rule; the other features say nothing about sex."""
-    joint = [
-        share
-        * np.asarray(_SHARES[group])[occupation]
-        * np.exp(-0.5 * ((hours - _HOURS[group]) / _HOURS_DEVIATION) ** 2)
-        for group, share in (("Female", 1.0 - _SHARE_OF_MEN), ("Male", _SHARE_OF_MEN))
-    ]
-    return np.asarray(np.stack(joint, axis=1) / np.sum(joint, axis=0)[:, None])
 
 
 def _logistic(index: FloatArray) -> FloatArray:

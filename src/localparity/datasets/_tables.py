@@ -13,17 +13,12 @@ from localparity._validation import require
 from localparity.datasets._fetch import RemoteFile, read_bytes
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
-_ADULT_FILES = (
-    RemoteFile(
-        "adult/adult.data",
-        f"{_UCI}/adult/adult.data",
-        "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
-    ),
-    RemoteFile(
-        "adult/adult.test",
-        f"{_UCI}/adult/adult.test",
-        "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
-    ),
+_ADULT_FILES = tuple(
+    RemoteFile(f"adult/{name}", f"{_UCI}/adult/{name}", sha256)
+    for name, sha256 in {
+        "adult.data": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+        "adult.test": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+    }.items()
 )
 _BANK_FILE = RemoteFile(
     "bank/bank-additional-full.csv",

@@ -280,7 +280,7 @@ class DuckDBScores(SqlScores):
     def _floor(self, number: str) -> str:
         return f"floor({number})"
 
-    def _not_a_number(self, name: str, row: int | None) -> ValueError:
+    def _not_a_number(self, name: str, row: int | None) -> InputError:
         assert row is not None
         return self._table.not_a_number(name, row)
 

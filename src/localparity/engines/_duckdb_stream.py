@@ -38,17 +38,7 @@ _ODD = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True, eq=False)
 class HeldRows:
-    """Rows in memory.
-
-    Attributes
-    ----------
-    parts : list of KeyedRows
-        The rows; no part is large, so that what is computed of it stays close by.
-    keys : list of tuple
-        The groups and labels.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    """
+    """Rows in memory, in parts that are small, so that what is computed of one stays close by."""
 
     parts: list[KeyedRows]
     keys: list[Key]
@@ -160,23 +150,12 @@ class InvalidRowError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class RowStream:
-    """The rows of a query, which streams them as often as asked.
+    """The rows of a query, which streams them as often as asked, and a grid of ``2**level`` cells.
 
-    Attributes
-    ----------
-    batches : callable
-        Runs the query, given what follows it in SQL: the scores s, the weights w where there are any, and
-        other columns that make up the group and label of a row, each with the place of its value, from 1 on.
-    keys : list of tuple
-        The groups and labels, those that differ in the last column only next to each other.
-    sizes : list of int
-        How many values each of the other columns has.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    level : int
-        The grid has ``2**level`` cells.
-    weightless : set of tuple
-        The groups and labels of which a row of weight 0 was left out.
+    `batches` runs the query, given what follows it in SQL. Its columns are the scores s, the weights w where
+    there are any, and those that make up the group and label of a row, with the place of its value from 1 on.
+    `sizes` has how many values each of the latter has, and `keys` the groups and labels in the order of these
+    places. `weightless` are the keys of which a row of weight 0 was left out.
     """
 
     batches: Callable[[str], Generator[Batch, None, None]]

@@ -31,7 +31,7 @@ from localparity._validation import (
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES
 from localparity.counts._weights import LIMB_BITS, limbs_of
-from localparity.engines._table import Counted, ScoreColumns, TableScores
+from localparity.engines._table import Counted, ScoreColumns, TableScores, short_reason
 from localparity.engines.protocol import (
     LEVEL,
     CellSelection,
@@ -306,20 +306,13 @@ class IbisScores(TableScores):
         check_group_count(len({group for group, _ in people}), f"column {names}")
         return people
 
-    def _not_a_number(self, name: str, row: int | None) -> ValueError:
-        short = next(short for short, column in self.columns.numbers.items() if column == name)
-        counted = self._rows.aggregate(n=self._rows.count(), none=self._rows[short].isnull().sum())
-        found = self._fetch(counted).to_pylist()[0]
-        none = "no number" if self._untyped else "no value"
-        return InputError(f"has {none} in {found['none']:,} of {found['n']:,} rows", column=name)
-
     def _fetch(self, counted: Any) -> Any:
         """The result of a query as an Arrow table."""
         try:
             with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # of Ibis' own calls
                 return counted.to_pyarrow()
         except driver_errors() as error:
-            raise InputError(f"the table cannot be read: {first_line(error)}") from error
+            raise InputError(f"the table cannot be read: {short_reason(error)}") from error
 
 
 def _of_another_type(name: str, kind: Any, wanted: str) -> ValueError:
@@ -330,11 +323,6 @@ def driver_errors() -> tuple[type[Exception], ...]:
     """The errors of Ibis and of the drivers that are loaded."""
     drivers = (sys.modules[name] for name in _DRIVERS if name in sys.modules)
     return require("ibis.common.exceptions", extra="warehouse").IbisError, *(each.Error for each in drivers)
-
-
-def first_line(error: Exception) -> str:
-    """The first line of a driver's message."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 # A table of a database, by the database's address.
@@ -380,7 +368,7 @@ def read_database(address: str, table: str, *, allow_remote: bool = False) -> Ta
         install = f"pip install 'ibis-framework[{scheme}]'"
         raise ImportError(f"{shown} needs a driver that is not installed: {install}") from error
     except driver_errors() as error:
-        raise InputError(f"cannot be read: {first_line(error)}", file=shown) from error
+        raise InputError(f"cannot be read: {short_reason(error)}", file=shown) from error
 
 
 def _scheme(address: str) -> str:

@@ -22,15 +22,8 @@ _UNKNOWN_TEXT = "localparity: no group"
 class MissingValues:
     """Which rows of a table lack a value, in SQL.
 
-    Attributes
-    ----------
-    table : Table
-        The table, which says what it has for no value.
-    columns : ScoreColumns
-        The columns of the table.
-    texts : tuple of str
-        What stands for no value, beside what the table has for it. In a column of numbers, a text that is a
-        number is that number.
+    The `texts` stand for no value, beside what the table has for it. In a column of numbers, a text that is a
+    number is that number.
     """
 
     table: Table

@@ -13,7 +13,7 @@ from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import InputError, as_score_range, require, unknown_name
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES
-from localparity.engines._table import Counted, ScoreColumns, SqlScores
+from localparity.engines._table import Counted, ScoreColumns, SqlScores, short_reason
 from localparity.engines.protocol import LEVEL, CellSelection, CountOptions, count_source
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
@@ -130,9 +130,6 @@ class SparkScores(SqlScores):
         # Spark's own floor returns 64 bits, which the number need not fit.
         return f"({number} - {number} % 1.0D)"
 
-    def _not_a_number(self, name: str, row: int | None) -> ValueError:
-        return InputError("must be numbers, got no value or a text at some row", column=name)
-
     def _count(self, place: str, within: CellSelection | None) -> Counted:
         found = self._fetch(self.counted(place, within))
         if within is None:
@@ -151,7 +148,7 @@ class SparkScores(SqlScores):
         try:
             return frame.toArrow()
         except _errors() as error:
-            raise InputError(f"the data frame cannot be read: {_first_reason(str(error))}") from error
+            raise InputError(f"the data frame cannot be read: {short_reason(error)}") from error
 
 
 def read_spark(path: str, *, allow_remote: bool = False) -> DataFrame:
@@ -173,7 +170,7 @@ def read_spark(path: str, *, allow_remote: bool = False) -> DataFrame:
         delimiter = delimiter_of(first[0], kind)
         return session.read.csv(path, header=True, sep=delimiter, escape='"', mode="FAILFAST")
     except _errors() as error:
-        raise InputError(f"cannot be read: {_first_reason(str(error))}", file=path) from error
+        raise InputError(f"cannot be read: {short_reason(error)}", file=path) from error
 
 
 def _session() -> SparkSession:
@@ -182,7 +179,7 @@ def _session() -> SparkSession:
     try:
         session: SparkSession = sql.SparkSession.builder.appName("localparity").getOrCreate()
     except _errors() as error:
-        raise ImportError(f"Spark does not start; is Java installed? {_first_reason(str(error))}") from error
+        raise ImportError(f"Spark does not start; is Java installed? {short_reason(error)}") from error
     session.sparkContext.setLogLevel("ERROR")
     return session
 
@@ -191,10 +188,3 @@ def _errors() -> tuple[type[Exception], ...]:
     """The errors of Spark and of its Java side."""
     ours, theirs = require("pyspark.errors", extra="spark"), require("py4j.protocol", extra="spark")
     return ours.PySparkException, theirs.Py4JError
-
-
-def _first_reason(message: str) -> str:
-    """The line of a long message that has an error code, such as [PATH_NOT_FOUND], or the first one."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    coded = (line[line.index("[") :] for line in lines if re.search(r"\[[A-Z_]+[A-Z_.]*\] ", line))
-    return next(coded, lines[0])

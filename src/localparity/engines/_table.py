@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -69,7 +70,7 @@ class Counted(NamedTuple):
     columns: dict[str, NDArray[Any]]
 
 
-class TableScores(ABC):
+class TableScores:
     """The rows of a table as a source of counts.
 
     Its rows are selected under short names: score s, label y, weight w, groups g0, g1 and so on. A subclass
@@ -84,9 +85,9 @@ class TableScores(ABC):
         self._short_keys = ["y", *columns.groups]
         self._keys: list[Key] | None = None
 
-    @abstractmethod
-    def _not_a_number(self, name: str, row: int | None) -> ValueError:
-        """The error for the first value of a column that is not a number."""
+    def _not_a_number(self, name: str, row: int | None) -> InputError:
+        """The error for the first value of a column that is not a number; not every table has an order."""
+        return InputError("must be numbers, got no value or a text at some row", column=name)
 
     def _counted(self, found: Any) -> Counted:
         """What an Arrow table has counted, a row for each group, label and place."""
@@ -181,7 +182,7 @@ class TableScores(ABC):
 # A table of scores counted by SQL expressions that DuckDB and Spark both understand.
 
 
-class SqlScores(TableScores):
+class SqlScores(TableScores, ABC):
     """The rows of a table, counted by SQL; a subclass says what differs between dialects, and runs it."""
 
     def __init__(self, columns: ScoreColumns, types: Mapping[str, str]) -> None:
@@ -275,6 +276,13 @@ class SqlScores(TableScores):
         return {
             f"{prefix}{limb}": f"CAST(sum(CAST({cut} AS BIGINT)) AS BIGINT)" for limb, cut in enumerate(cuts)
         }
+
+
+def short_reason(error: Exception) -> str:
+    """The line of a long message that has an error code, such as [PATH_NOT_FOUND], or the first one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    coded = (line[line.index("[") :] for line in lines if re.search(r"\[[A-Z_]+[A-Z_.]*\] ", line))
+    return next(coded, lines[0] if lines else type(error).__name__)
 
 
 def _double(number: float) -> str:

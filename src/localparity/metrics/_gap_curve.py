@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._scale import fractions_of, rounding, threshold_reach
+from localparity._text import pair_text
 from localparity._types import Criterion, FloatArray, Group, IntArray, ScoreRange
 from localparity._validation import InputError, as_epsilon, as_numbers, setting, unknown_name
 from localparity.counts._comparison import EVERYONE, Comparison
@@ -94,6 +95,10 @@ class Interval:
     estimate: float
     high: float
     confidence: float = 1.0
+
+    def __repr__(self) -> str:
+        ends = f"{self.low:.4g} to {self.high:.4g}"
+        return f"{self.estimate:.4g} ({ends}, {100 * self.confidence:g}%)"
 
 
 def worst_interval(intervals: Iterable[Interval]) -> Interval:
@@ -298,6 +303,15 @@ class GapCurve:
         from localparity.report import GapCurveDisplay
 
         return GapCurveDisplay(self, confidence=confidence, epsilon=epsilon).plot(ax)
+
+    def __repr__(self) -> str:
+        return f"GapCurve({pair_text(self.groups)}: {self.worst_window()!r})"
+
+    def _repr_html_(self) -> str:
+        """The curve for a notebook."""
+        from localparity.report.page._notebook import gap_html
+
+        return gap_html(self)
 
     def abcc(self) -> float:
         """Return the exact area between the two distributions, as a fraction of the score range."""

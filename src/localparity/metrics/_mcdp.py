@@ -215,7 +215,7 @@ def mcdp_bounds(
     >>> import localparity as lp
     >>> predictions = lp.Predictions.from_arrays(None, [0.2, 0.6], sensitive_features=["a", "b"])
     >>> lp.mcdp_bounds(lp.ScoreCounts.from_predictions(predictions), epsilon=0.1)
-    Interval(low=1.0, estimate=1.0, high=1.0, confidence=1.0)
+    1 (1 to 1, 100%)
     """
     epsilon = as_epsilon(epsilon)
     comparison = Comparison(criterion, compare, min_group_size)

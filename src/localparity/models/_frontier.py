@@ -154,6 +154,17 @@ class Frontier:
 
         return FrontierDisplay(self).plot(ax)
 
+    def __repr__(self) -> str:
+        ends = [(self.mcdp[place], self.average_precision[place]) for place in (0, -1)]
+        told = " to ".join(f"AP {100 * ap:.1f}% at {100 * mcdp:.1f} points" for mcdp, ap in ends)
+        return f"Frontier({told}, {self.rows:,} people)"
+
+    def _repr_html_(self) -> str:
+        """The frontier for a notebook."""
+        from localparity.report.page._notebook import frontier_html
+
+        return frontier_html(self)
+
     def envelope(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return MCDP in increasing order, and the best average precision up to it with its band.
 

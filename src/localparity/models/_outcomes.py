@@ -130,6 +130,15 @@ class ModelComparison:
     models: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     fitted_on: FittedOn | None = field(default=None, repr=False)
 
+    def __repr__(self) -> str:
+        return f"ModelComparison({len(self.outcomes)} models, recommended: {self.recommended.name})"
+
+    def _repr_html_(self) -> str | None:
+        """The models for a notebook; nothing without the extra `report`."""
+        from localparity.report.page._notebook import comparison_html
+
+        return comparison_html(self)
+
     @property
     def recommended(self) -> Outcome:
         """The most accurate on the validation part of those with a promise, or else within the bound there.

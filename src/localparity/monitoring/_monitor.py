@@ -11,13 +11,11 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
 from localparity._io._files import reading, sha256_of
-from localparity._io._table import Table
 from localparity._progress import foretold
 from localparity._types import FloatArray, Group, ScoreRange
 from localparity._validation import InputError, as_choice, as_count, as_score_range, setting
@@ -31,7 +29,6 @@ from localparity.monitoring._sketch import ScoreSketch, join_parts, split_parts
 from localparity.monitoring._store import (
     EVERYONE,
     Every,
-    FileColumns,
     MonitorState,
     RemovedMeanwhileError,
     RemovedPeriods,
@@ -58,8 +55,7 @@ class Monitor:
     ----------
     location : path or str
         Where the sketches are: a folder, or the URL of a database and the name of the monitor in it, as
-        "postgresql://user@host/scores#credit", which needs the extra `warehouse`. The first batch creates
-        it.
+        "postgresql://user@host/scores#credit" (extra `warehouse`). The first batch creates it.
     every : str
         The length of a period, "day" or "hour"; an existing monitor keeps its own.
     score_range : tuple of float
@@ -106,19 +102,37 @@ class Monitor:
         self.every: Every = state.every
         self.score_range: ScoreRange = state.score_range
 
+    def __repr__(self) -> str:
+        return f"Monitor({self.name!r}, every {self.every})"
+
+    def _repr_html_(self) -> str | None:
+        """The newest periods for a notebook; nothing where there are none."""
+        from localparity.report.page._monitor import monitor_html
+
+        return monitor_html(self)
+
     def append(
-        self, batch: Predictions, *, at: datetime, batch_id: str, allow_duplicate: bool = False
+        self,
+        batch: Predictions,
+        *,
+        at: datetime,
+        batch_id: str,
+        columns: Mapping[str, Any] | None = None,
+        allow_duplicate: bool = False,
     ) -> bool:
         """Count a batch in its period, once.
 
         Parameters
         ----------
         batch : Predictions
-            The rows of the batch; they may be of one group only.
+            The rows of the batch, of one group or more; `Predictions.read` reads them from a file.
         at : datetime
             The time of the batch; without a time zone, in UTC.
         batch_id : str
             The name of the batch. A batch with a known id is not counted again.
+        columns : mapping, optional
+            What the columns of the batch are called, such as ``{"score": "p", "group": "sex"}``; an error
+            unless those of all batches that say so are the same.
         allow_duplicate : bool
             Whether a batch with the same rows as another, under another id, is counted; else an error.
 
@@ -127,64 +141,23 @@ class Monitor:
         bool
             False where the id is known.
         """
-        return self._append(batch, at, batch_id, allow_duplicate=allow_duplicate)
-
-    def append_file(
-        self,
-        source: str | os.PathLike[str] | Table,
-        *,
-        score: str,
-        group: str | Sequence[str],
-        label: str | None = None,
-        at: datetime | None = None,
-        batch_id: str | None = None,
-        allow_duplicate: bool = False,
-        allow_remote: bool = False,
-    ) -> bool:
-        """Count the rows of a file in their period, once; every file has the same columns.
-
-        Parameters
-        ----------
-        source : path or table
-            CSV, TSV, Parquet or JSON lines, or what `open_table` returns; a glob needs a `batch_id`.
-        score : str
-            The column of the scores.
-        group : str or sequence of str
-            The column of the groups; of several, the groups are the combinations that occur.
-        label : str, optional
-            The column of the labels, 0 and 1.
-        at : datetime, optional
-            The time of the batch, in UTC without a time zone; now by default.
-        batch_id : str, optional
-            The name of the batch; the sha256 of the file by default.
-        allow_duplicate : bool
-            Whether a batch with the same rows as another, under another id, is counted; else an error.
-        allow_remote : bool
-            Whether files may be on other machines, as in `Predictions.read`.
-
-        Returns
-        -------
-        bool
-            False where the id is known.
-        """
-        groups = [group] if isinstance(group, str) else list(group)
-        batch = Predictions.read(
-            source,
-            score=score,
-            group=groups,
-            label=label,
-            score_range=self.score_range,
-            min_groups=1,
-            allow_remote=allow_remote,
-        )
-        if batch_id is None:
-            paths = source.paths if isinstance(source, Table) else [source]
-            if len(paths) != 1 or not Path(paths[0]).is_file():
-                raise InputError(f"must be given unless the source is a single file, got {paths}", "batch_id")
-            batch_id = sha256_of(Path(paths[0]))
-        columns = FileColumns(score, groups, label)
-        when = datetime.now(UTC) if at is None else at
-        return self._append(batch, when, batch_id, allow_duplicate=allow_duplicate, columns=columns)
+        try:
+            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        except OverflowError:
+            raise InputError(f"must be in the years 1 to 9999 in UTC, got {at}", "at") from None
+        period, scores = at.strftime(_FORMATS[self.every]), _sorted_scores(batch)
+        digest = _digest_of(scores)
+        with self.store.writing():
+            self._keep_columns(columns)
+            if self.store.find("id", batch_id) is not None:
+                return False
+            self._check_new(batch_id, digest, period, allow_duplicate=allow_duplicate)
+            look = self._state().look + 1
+            self.store.add(batch_id, digest, self._with_batch(batch, period, look), look)
+        advice = "the intervals and alarms of a monitor need one row for each person"
+        times = [np.unique(some, return_counts=True)[1] for some in scores.values()]
+        warn_of_copies(copies_in(np.concatenate(times)), advice, stacklevel=2)
+        return True
 
     def series(self, watch: Watch | None = None, *, last: int | None = None) -> list[PeriodResult]:
         """Compute MCDP(epsilon) in each period, from the oldest to the newest, and find alarms.
@@ -193,11 +166,9 @@ class Monitor:
         may be another in other periods. An alarm says that MCDP is above `max_mcdp` in a period, or over the
         last 2, 4, 8, ..., 256 periods up to it: MCDP of the average of the periods' gaps, in which people are
         compared with those of the same period. Each look, which is each batch appended, spends a share of
-        `alarm_rate`, divided among the windows that the batch changed; the shares of all looks sum to 1. So
-        the probability that a monitor ever raises a false alarm, however long it runs, is at most
-        `alarm_rate`, for all epsilons and bounds together.
-
-        What was found is remembered: when the same is asked again, only periods that changed are measured.
+        `alarm_rate`, and the shares of all looks sum to 1. So the probability that a monitor ever raises a
+        false alarm, however long it runs, is at most `alarm_rate`, for all epsilons and bounds together.
+        Only periods that changed since the same was asked are measured again.
 
         Parameters
         ----------
@@ -221,10 +192,9 @@ class Monitor:
     def since_start(self, watch: Watch | None = None) -> WindowResult:
         """Compute MCDP(epsilon) among all people counted so far, with an interval that holds at every look.
 
-        Rows are assumed to be independent; the distribution of the scores may change over time. Each look,
-        which is each batch appended, spends a share of the error, and the shares of all looks sum to 1. So
-        the intervals of all looks, however many there are, hold together with probability `confidence`, each
-        for the population that the people counted until then were drawn from.
+        Rows are assumed to be independent; the distribution of the scores may change over time. The intervals
+        of all looks, which are the batches appended, however many, hold together with probability
+        `confidence`, each for the population that the people counted until then were drawn from.
 
         Parameters
         ----------
@@ -287,9 +257,8 @@ class Monitor:
     def prune(self, keep: int) -> int:
         """Remove all but the newest periods.
 
-        The ids of removed batches stay known, so that none is counted again, and batches for a removed period
-        are refused. `since_start` goes on to count everyone. Alarms rest on up to 256 periods; with fewer,
-        long windows are not looked at.
+        Removed batches are not counted again, and batches for a removed period are refused. `since_start`
+        goes on to count everyone. Alarms look at long windows only where up to 256 periods are kept.
 
         Parameters
         ----------
@@ -312,33 +281,6 @@ class Monitor:
                 before = state.removed or RemovedPeriods(old[0], "", 0)
                 self.store.remove(old, RemovedPeriods(before.first, old[-1], before.periods + len(old)))
         return len(old)
-
-    def _append(
-        self,
-        batch: Predictions,
-        at: datetime,
-        batch_id: str,
-        *,
-        allow_duplicate: bool,
-        columns: FileColumns | None = None,
-    ) -> bool:
-        try:
-            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-        except OverflowError:
-            raise InputError(f"must be in the years 1 to 9999 in UTC, got {at}", "at") from None
-        period, scores = at.strftime(_FORMATS[self.every]), _sorted_scores(batch)
-        digest = _digest_of(scores)
-        with self.store.writing():
-            self._keep_columns(columns)
-            if self.store.find("id", batch_id) is not None:
-                return False
-            self._check_new(batch_id, digest, period, allow_duplicate=allow_duplicate)
-            look = self._state().look + 1
-            self.store.add(batch_id, digest, self._with_batch(batch, period, look), look)
-        advice = "the intervals and alarms of a monitor need one row for each person"
-        times = [np.unique(some, return_counts=True)[1] for some in scores.values()]
-        warn_of_copies(copies_in(np.concatenate(times)), advice, stacklevel=3)
-        return True
 
     def _check_new(self, batch_id: str, digest: str, period: str, *, allow_duplicate: bool) -> None:
         """Check that a batch may be counted."""
@@ -370,16 +312,14 @@ class Monitor:
         """What the monitor keeps, or what the first batch will make it keep."""
         return self.store.state() or MonitorState(self.every, self.score_range)
 
-    def _keep_columns(self, columns: FileColumns | None) -> None:
-        """Keep the state with the first batch, and the columns with the first file."""
-        state = self.store.state()
-        if state is None:
-            self.store.keep_state(MonitorState(self.every, self.score_range, columns))
-        elif columns is not None and state.columns is None:
-            self.store.keep_state(replace(state, columns=columns))
-        elif columns is not None and state.columns is not None:
-            for name, value in columns._asdict().items():
-                self._check_same(name, value, getattr(state.columns, name))
+    def _keep_columns(self, columns: Mapping[str, Any] | None) -> None:
+        """Keep the state with the first batch, and the columns with the first that has them."""
+        state = self._state()
+        if columns is not None and state.columns is not None:
+            for name, value in columns.items():
+                self._check_same(name, value, state.columns.get(name))
+        elif columns is not None or not state.look:
+            self.store.keep_state(replace(state, columns=None if columns is None else dict(columns)))
 
     def _check_same(self, name: str, value: object, known: object) -> None:
         if value != known:

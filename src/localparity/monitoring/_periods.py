@@ -138,17 +138,11 @@ def interval_of(curves: Sequence[GapCurve], epsilon: float, radii: FloatArray, c
     return interval
 
 
-# The average of several periods' gaps, in which people are compared with those of the same period.
-#
-# Where both the scores and the shares of the groups change from period to period, the people of all periods
-# together can differ although in no period they do. An average of gaps, with the same weights for both
-# groups, is at no threshold larger than the largest of them.
-
-
 def average_curves(periods: Sequence[Period], error: float) -> dict[Pair, GapCurve]:
     """The average curve of each pair, in which periods weigh as much as they know of it.
 
-    The sketches have a share of an error.
+    People are compared with those of the same period: where scores and the shares of groups both change, all
+    people together can differ although in no period they do. The sketches have a share of an error.
     """
     rank_errors = [period.rank_error(error / len(periods)) for period in periods]
     parts: dict[Pair, list[tuple[GapCurve, float, float]]] = {}

@@ -170,9 +170,7 @@ class ScoreSketch:
 
     def __init__(self, *, score_range: ScoreRange = (0.0, 1.0), k: int = 2048) -> None:
         self.score_range = as_score_range(score_range)
-        self.k = as_count(k, "k", at_least=8)
-        if self.k > 65535:
-            raise InputError(f"must be <= 65535, got {self.k}", "k")
+        self.k = as_count(k, "k", at_least=8, at_most=65535)
         self.resolution = 0.0
         self._sketches: dict[Key, Any] = {}
 

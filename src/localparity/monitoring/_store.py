@@ -71,25 +71,17 @@ class RemovedPeriods(NamedTuple):
     periods: int
 
 
-class FileColumns(NamedTuple):
-    """The columns of every file of a monitor."""
-
-    score: str
-    group: list[str]
-    label: str | None
-
-
 @dataclass(frozen=True)
 class MonitorState:
     """What a monitor knows beside its periods.
 
-    The first batch fixes `every` and `score_range`, the first file `columns`. `total` is the sum of the marks
-    of all periods.
+    The first batch fixes `every` and `score_range`, the first that has them `columns`. `total` is the sum of
+    the marks of all periods.
     """
 
     every: Every
     score_range: ScoreRange
-    columns: FileColumns | None = None
+    columns: dict[str, Any] | None = None
     watch: Watch | None = None
     look: int = 0
     total: int = 0
@@ -105,7 +97,7 @@ class MonitorState:
             return cls(
                 as_choice(values["every"], "every", ("day", "hour")),
                 as_score_range(values["score_range"]),
-                None if columns is None else FileColumns(*columns),
+                None if columns is None else dict(columns),
                 None if watch is None else Watch(**watch),
                 as_count(values["look"], "look", at_least=0),
                 int(values["total"], 16),

@@ -52,10 +52,8 @@ def gather_all(values: torch.Tensor, group: Any = None) -> list[torch.Tensor]:
 class LocalDisparity(Metric):
     """MCDP(epsilon) over the batches of a loop: a `torchmetrics.Metric`.
 
-    With `level` the state is one tensor of counts on a grid of ``2**level`` cells, whatever the number of
-    rows; processes sum theirs, and `bounds` gives the bounds of the exact value. Without it all scores are
-    kept, processes gather theirs, and the value is exact.
-
+    Without `level` all scores are kept, and the value is exact. With it the state is one tensor of counts on
+    a grid of ``2**level`` cells, whatever the number of rows, and `bounds` gives bounds of the exact value.
     Where several processes run, `compute`, `bounds` and `counts` are those of the rows of all of them, and
     every process has to call them.
 
@@ -137,13 +135,11 @@ class LocalDisparity(Metric):
         scores = as_flat_scores(y_score)
         if self.level is None:
             check_range(scores, self.score_range)
-        codes = self._coded(scores, sensitive_features, y_true)
-        if self.level is None:
+            self._codes.append(self._coded(scores, sensitive_features, y_true))
             self._scores.append(scores)
-            self._codes.append(codes)
             return
-        counting = counting_of(torch, scores)
-        counted = counting.count_places(torch, DeviceRows(scores, codes), self._grid(self.level))
+        rows = DeviceRows(scores, self._coded(scores, sensitive_features, y_true))
+        counted = counting_of(torch, scores).count_places(torch, rows, self._grid(self.level))
         self._cells = self._cells.to(scores.device) + counted.rows.flatten()
         self._coarsest = self._coarsest.to(scores.device).clamp_min(_DTYPES.index(scores.dtype))
 

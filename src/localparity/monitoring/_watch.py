@@ -84,8 +84,8 @@ class WindowResult:
         MCDP over the periods; the intervals of all looks, ever, hold together with its `confidence`. None
         where there is nothing to compare.
     approximate : bool
-        Whether the numbers come from sketches that keep a part of the scores only. The last digits then
-        differ from run to run; the interval allows for that.
+        Whether sketches keep a part of the scores only: the last digits differ from run to run, for which the
+        interval allows.
 
     Examples
     --------
@@ -157,9 +157,6 @@ class PeriodResult:
     groups: dict[str, int] = field(default_factory=dict)
     window: str = ""
     approximate: bool = False
-
-
-# A monitor's answers in words that the command, the page and messages share.
 
 
 APPROXIMATE = (

@@ -99,7 +99,7 @@ def _cards(model: Path) -> dict[str, bytes]:
 
 
 _NOT_XML = re.compile("[\ufffe\uffff]")
-"""What XML 1.0 cannot have, beside the control characters that `visible` writes as codes."""
+"""Characters that XML 1.0 cannot have, apart from the control characters that `visible` writes as codes."""
 
 
 def to_junit(document: Document) -> str:

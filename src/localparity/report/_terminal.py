@@ -204,7 +204,7 @@ def _column(names: Sequence[str], most: int) -> list[str]:
 
 
 def _models(document: Document, width: int) -> list[Text]:
-    """The models, the worst first, each with its MCDP and how well it tells the labels."""
+    """The models, the largest gap first, each with its MCDP and how well it tells the labels."""
     answers = {name: document.answer(name) for name in document.audits}
     ranked = sorted(answers, key=lambda name: -answers[name].largest.gap)
     epsilon = document.first.findings[0].epsilon
@@ -213,7 +213,7 @@ def _models(document: Document, width: int) -> list[Text]:
     if document.paired is not None:
         for sentence in map(document.paired.sentence, document.paired.found):
             lines += _marked("", sentence, width)
-    title = f"MCDP({epsilon:g}), the worst first"
+    title = f"MCDP({epsilon:g}), largest first"
     head, *names = _column([title, *(document.short_names[name] for name in ranked)], width - 46)
     lines += [Text(""), _line(f"  {head}  points        95%     AP    AUC  bound", "dim")]
     most = max(_FEWEST_PAIRS, MOST_LINES - len(lines) - 5)

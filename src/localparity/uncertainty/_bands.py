@@ -1,8 +1,7 @@
 """How far a pair's true gap may be from the measured one, everywhere at once: the one confidence band.
 
-MCDP(epsilon) of a pair is off by no more than its gap is off at the worst threshold, whatever epsilon. A band
-around every gap that holds with some probability therefore gives intervals for all pairs, labels and epsilons
-that hold together with that probability, at parity and on plateaus too.
+MCDP(epsilon) of a pair is off by no more than its gap is off at the worst threshold, whatever epsilon: bands
+around every gap give intervals for all pairs, labels and epsilons that hold together.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 ComparedPair: TypeAlias = "GapCurve | MeasuredPair"
 Number = float | FloatArray
 _HALVINGS = 30
-_FOR_SCALE = 0.1
-"""The part of an error that the share of a group in the population takes."""
+_FOR_SCALE = 0.1  # the part of an error that the share of a group in the population takes
 
 
 @cache
@@ -84,18 +82,16 @@ class IndependentSamples(NamedTuple):
 def deviation_tail(sizes: tuple[Number, Number], radius: Number) -> FloatArray:
     r"""Bound the probability that the gap of two independent samples is off by more than a radius somewhere.
 
-    The gap of samples a and b is off by at most the larger of :math:`D_a^+ + D_b^-` and
-    :math:`D_a^- + D_b^+`, the largest errors of the two distributions in opposite directions. Each exceeds x
-    with probability at most :math:`e^{-2 n x^2}` (Massart, 1990, where that is below a half, and Smirnov's
-    exact distribution elsewhere; ties make it less likely), so that it is at most a Rayleigh variable, and
-    a and b are independent. With A = 2 n_a, B = 2 n_b, T = A + B and the radius r, one of the two sums
-    exceeds r with probability at most
+    The gap of samples a and b is off by at most the larger of two sums of the largest errors of their
+    distributions, in opposite directions. Each error exceeds x with probability at most :math:`e^{-2 n x^2}`
+    (Massart, 1990, where that is below a half, and Smirnov's exact distribution elsewhere; ties make it less
+    likely): it is at most a Rayleigh variable. With A = 2 n_a, B = 2 n_b, T = A + B and the radius r, one of
+    the sums exceeds r with probability at most
 
     .. math:: \frac{2}{T} \Big[ B e^{-A r^2} + A e^{-B r^2} + A B r \sqrt{\pi / T} \, e^{-A B r^2 / T}
         \Big( \operatorname{erf} \frac{A r}{\sqrt T} + \operatorname{erf} \frac{B r}{\sqrt T} \Big) \Big].
 
-    It needs independent rows of one weight, nothing else. It holds for the gap between F_a at any threshold
-    and F_b at any other one, too: scores may be repaired in between.
+    It needs independent rows of one weight, and holds for F_a and F_b at two thresholds, too.
     """
     first, second = (2.0 * size for size in sizes)
     both, square = first + second, radius * radius
@@ -252,16 +248,13 @@ def band_radii(
 
 # Where chances are tried between the least and the most that are possible, closer together near both.
 _PLACES = np.sin(0.5 * np.pi * np.sin(0.5 * np.pi * np.linspace(0.0, 1.0, 49)[:, None]) ** 2) ** 2
-# Measured gaps and sums of shares that differ by less count as equal.
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # measured gaps and sums of shares that differ by less count as equal
 _MOST_SUMMED = 1000
 _CELLS = 96
 _END_HALVINGS = 8
 _TINY = 1e-300
-# So many pairs all have the shortest end.
-_MOST_CLOSE = 50
-# The part of an error that windows take, in which the band decides.
-_FOR_WINDOWS = 0.1
+_MOST_CLOSE = 50  # so many pairs all have the shortest end
+_FOR_WINDOWS = 0.1  # the part of an error that windows take, in which the band decides
 # Of a group and everyone: the part of an error with which either p-value rejects alone, and how near to 1
 # they count as no nearer.
 _ETA, _KAPPA = 0.02, 0.05

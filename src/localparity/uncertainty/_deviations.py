@@ -16,7 +16,7 @@ from localparity.metrics._gap_curve import units_of
 from localparity.metrics._profile import carried_half_widths
 from localparity.uncertainty._resampling import (
     Draws,
-    Measure,
+    Measuring,
     PairRows,
     Ranges,
     Resampled,
@@ -64,11 +64,6 @@ class Deviations:
             clusters = replace(clusters, scores=np.searchsorted(knots, clusters.scores))
         return cls(knots, weights, squares, heaviest, degrees, clusters)
 
-    @property
-    def n_knots(self) -> int:
-        """How many thresholds a resample is measured at."""
-        return self.unit_knots.size
-
     @cached_property
     def totals(self) -> FloatArray:
         """The weight of each group."""
@@ -88,10 +83,10 @@ class Deviations:
     def deviated(self, comparison: Comparison, rng: np.random.Generator) -> FloatArray:
         r"""How far each distribution may be from the true one: a draw of the multiplier bootstrap.
 
-        A group's distribution is :math:`F = \sum w_i 1(s_i \le y) / \sum w_i`, to which row i contributes
-        :math:`w_i (1(s_i \le y) - F(y)) / \sum w_i` in first order; rows of one cluster contribute together.
-        Each contribution is multiplied with an independent standard normal number. Two rows as heavy as any
-        at either end of the scores keep a group of few or equal scores from looking as if it were known.
+        To a group's distribution F, row i contributes w_i (1(s_i <= y) - F(y)) / sum w_i in first order; rows
+        of one cluster contribute together. Each contribution is multiplied with an independent standard
+        normal number. Two rows as heavy as any at either end of the scores keep a group of few or equal
+        scores from looking as if it were known.
         """
         supposed = _PSEUDO_ROWS * self.heaviest
         ends = supposed / np.sqrt(_PSEUDO_ROWS) * rng.standard_normal((2, supposed.size))
@@ -144,15 +139,15 @@ class Deviations:
         below /= below[:, -1:].copy()
         return mcdp_of_pairs(below, self.pairs(comparison), Ranges.at_knots(self.unit_knots, half_widths))
 
-    def measuring(self, comparison: Comparison, half_widths: FloatArray) -> Measure:
-        """What measures MCDP of the worst pair in resamples, each from a random stream."""
+    def measuring(self, comparison: Comparison, half_widths: FloatArray) -> Measuring:
+        """Resamples of the deviations, each from a random stream."""
         pairs, ranges = self.pairs(comparison), Ranges.at_knots(self.unit_knots, half_widths)
 
         def measure(streams: Sequence[np.random.Generator]) -> FloatArray:
             drawn = np.stack([self.deviated(comparison, stream) for stream in streams], axis=1)
             return worst_of_pairs(drawn, pairs, ranges)
 
-        return measure
+        return Measuring(measure, pairs.scale, self.unit_knots.size)
 
 
 def inflation_of(degrees: FloatArray) -> FloatArray:
@@ -198,6 +193,7 @@ def deviation_resamples(
     strata = deviations_of(counts, comparison)
     half_widths = carried_half_widths(epsilons, counts.resolution)
     seen = np.concatenate([stratum.seen(comparison, half_widths) for stratum in strata])
+    sources = [stratum.measuring for stratum in strata]
     return resample(
-        strata, draws, comparison=comparison, epsilons=epsilons, seen=seen, resolution=counts.resolution
+        sources, draws, comparison=comparison, epsilons=epsilons, seen=seen, resolution=counts.resolution
     )

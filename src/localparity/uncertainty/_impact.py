@@ -198,8 +198,7 @@ def _log_factorials(numbers: IntArray) -> FloatArray:
     return np.asarray(gammaln(numbers + 1.0))
 
 
-_LEAST_RATE = 0.05
-"""The lowest ratio is looked for where at least this share of the reference group is selected."""
+_LEAST_RATE = 0.05  # the lowest ratio is looked for where so many of the reference group are selected
 _ALMOST = 1e-9
 _MOST_WRITTEN = 500
 
@@ -496,8 +495,6 @@ class CutoffRange:
         The ends, in the scores' own units.
     up_to_top : bool
         Whether `high` is the top of the score range and itself one of the cutoffs.
-    selected_at_low, selected_at_high : float
-        The share of all people that is selected at the first and at the last of the cutoffs.
     best_cutoff : float or None
         The most accurate of the cutoffs, on the people given; None without labels.
     accuracy : float or None
@@ -518,8 +515,6 @@ class CutoffRange:
     low: float
     high: float
     up_to_top: bool
-    selected_at_low: float
-    selected_at_high: float
     best_cutoff: float | None
     accuracy: float | None
     text: str
@@ -590,12 +585,10 @@ class SafeCutoffs:
         if worst.ratio_interval is not None:
             low, high = worst.ratio_interval.low, worst.ratio_interval.high
             sure = f" ({100.0 * worst.ratio_interval.confidence:g}% interval {low:.2f} to {high:.2f})"
-        where = f"at a cutoff of {number_text(self.worst_cutoff, 4)}"
-        selected = f"{percent(worst.rate)} of {group_text(worst.group)} are selected"
-        more = f"{worst.shortfall:,.0f} more would have to be to reach the rate of"
         return (
-            f"{lowest} is {worst.ratio:.2f}{sure}: {where}, {selected}, and {more} "
-            f"{group_text(worst.reference)}."
+            f"{lowest} is {worst.ratio:.2f}{sure}: at a cutoff of {number_text(self.worst_cutoff, 4)}, "
+            f"{percent(worst.rate)} of {group_text(worst.group)} are selected, and {worst.shortfall:,.0f} "
+            f"more would have to be to reach the rate of {group_text(worst.reference)}."
         )
 
     @property
@@ -603,13 +596,13 @@ class SafeCutoffs:
         """What is safe, in one sentence."""
         aim = f"every group's ratio at or above {number_text(self.min_ratio)}"
         none = "No cutoff" if self.complete else "None of the cutoffs that were computed"
-        if self.by_band is None or self.confidence is None:
-            if not self.by_estimate:
-                return f"{none} keeps {aim} in these data."
-            return capitalised(f"{_one_of(self.by_estimate)} keeps {aim} in these data.")
-        sure = f"with {number_text(100.0 * self.confidence, 10)}% confidence"
-        if self.by_band:
-            return capitalised(f"{_one_of(self.by_band)} keeps {aim} {sure}.")
+        safe, sure = self.by_band, f"with {number_text(100.0 * (self.confidence or 0.0), 10)}% confidence"
+        if safe is None:
+            safe, sure = self.by_estimate, "in these data"
+        if safe:
+            return capitalised(f"{_one_of(safe)} keeps {aim} {sure}.")
+        if self.by_band is None:
+            return f"{none} keeps {aim} {sure}."
         if not self.by_estimate:
             return f"{none} keeps {aim}, neither in these data nor {sure}."
         return f"{none} keeps {aim} {sure}; in these data, {_one_of(self.by_estimate)} does."
@@ -644,7 +637,6 @@ def _ranges(curve: ImpactRatioCurve, safe: BoolArray) -> tuple[CutoffRange, ...]
     """The runs of safe cutoffs."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], safe, [False]])))
     selection = curve.selection
-    shares = selection.selected.sum(axis=0) / selection.sizes.sum()
     # Whether the scores are whole numbers, such as deciles, on a range wider than 1.
     whole = selection.least is selection.selected and curve.score_range[1] - curve.score_range[0] > 1.0
     whole = whole and bool((curve.cutoffs[1:] == np.rint(curve.cutoffs[1:])).all())
@@ -660,8 +652,7 @@ def _ranges(curve: ImpactRatioCurve, safe: BoolArray) -> tuple[CutoffRange, ...]
             text = f"of {number_text(low)}"
         else:
             text = "from {} to {}".format(*round_inward(low, high)) if top else run_text(low, high, whole)
-        ends = float(shares[start]), float(shares[end - 1])
-        ranges.append(CutoffRange(low, high, top, *ends, best, accuracy, text))
+        ranges.append(CutoffRange(low, high, top, best, accuracy, text))
     return tuple(ranges)
 
 

@@ -12,15 +12,7 @@ from localparity._types import ArrayLike, FloatArray, IntArray, Seed
 from localparity._validation import InputError, as_count, as_epsilon, as_numbers
 from localparity.counts._comparison import Comparison
 from localparity.uncertainty._permutation import null_quantiles
-from localparity.uncertainty._resampling import (
-    Draws,
-    Measure,
-    PairRows,
-    Ranges,
-    measuring_rows,
-    resample,
-    studentised_pairs,
-)
+from localparity.uncertainty._resampling import Draws, Measuring, measuring_rows, resample, studentised_pairs
 
 _KNOTS = 10_000
 _MOST_PEOPLE = 10**12
@@ -102,7 +94,15 @@ def noise_floor(
         if unit.min() < 0.0 or unit.max() > 1.0:
             raise InputError(f"must be between 0 and 1, got {unit.min():g} to {unit.max():g}", "scores")
         places = np.quantile(unit, places, method="inverted_cdf")
-    source = OneDistribution(sizes, *np.unique(places, return_counts=True))
+    knots, rows = np.unique(places, return_counts=True)
+    shares = rows / rows.sum()
+
+    def draw(stream: np.random.Generator) -> IntArray:
+        return np.stack([_drawn(shares, int(size), stream) for size in sizes])
+
+    def source(comparison: Comparison, half_widths: FloatArray) -> Measuring:
+        return measuring_rows(draw, studentised_pairs(comparison, 1.0 / sizes, sizes), knots, half_widths)
+
     draws = Draws(n_resamples, random_state, n_jobs)
     null = resample([source], draws, comparison=Comparison(), epsilons=epsilons).worst[:, 0]
     return NoiseFloor(float(null.mean()), null_quantiles(null))
@@ -117,33 +117,6 @@ def as_sizes(group_sizes: Sequence[int]) -> IntArray:
     if sum(sizes) > _MOST_PEOPLE:
         raise InputError(f"must have a sum of at most {_MOST_PEOPLE:,}, got {sum(sizes):.3g}", "group_sizes")
     return np.array(sizes)
-
-
-@dataclass(frozen=True, eq=False)
-class OneDistribution:
-    """Groups that are drawn from one and the same distribution."""
-
-    sizes: IntArray  # the people of each group
-    knots: FloatArray  # the scores that they may have
-    rows: IntArray  # how likely each is, as a number of rows
-
-    @property
-    def n_knots(self) -> int:
-        """How many thresholds a resample is measured at."""
-        return self.knots.size
-
-    def pairs(self, comparison: Comparison) -> PairRows:
-        """The pairs that are compared, studentised by the sizes of the groups."""
-        return studentised_pairs(comparison, 1.0 / self.sizes, self.sizes)
-
-    def measuring(self, comparison: Comparison, half_widths: FloatArray) -> Measure:
-        """What measures MCDP of the worst pair in resamples, each from a random stream."""
-        shares = self.rows / self.rows.sum()
-
-        def draw(stream: np.random.Generator) -> IntArray:
-            return np.stack([_drawn(shares, int(size), stream) for size in self.sizes])
-
-        return measuring_rows(draw, self.pairs(comparison), Ranges.at_knots(self.knots, half_widths))
 
 
 def _drawn(shares: FloatArray, size: int, rng: np.random.Generator) -> IntArray:

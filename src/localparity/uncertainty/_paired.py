@@ -52,11 +52,8 @@ from localparity.uncertainty._kernels import PairSteps, ScoreArrays, mcdp_of_mod
 from localparity.uncertainty._permutation import p_value_of
 from localparity.uncertainty._resampling import Draws, critical_value, repeat
 
-_MOST_BIAS = np.sqrt(2.0) + 1.0
-"""How many times the bias that the bootstrap shows the true one may be."""
-
-_NUDGE = 1e-3
-"""How much weights change to show a slope, beside how much random ones vary: thresholds do not move."""
+_MOST_BIAS = np.sqrt(2.0) + 1.0  # how many times the bias that the bootstrap shows the true one may be
+_NUDGE = 1e-3  # how much weights change to show a slope, so little that thresholds do not move
 
 
 @dataclass(frozen=True)

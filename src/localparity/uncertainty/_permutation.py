@@ -1,9 +1,8 @@
 """Could the disparity be chance? A test against parity, adjusted over pairs, labels and epsilons.
 
 The gap of a pair of small groups is large by chance alone, so pairs are compared by their studentised MCDP,
-which is MCDP times the square root of n_a n_b / (n_a + n_b): a group of four people cannot hide what two
-groups of thousands show. A p-value says how often parity would give some pair, at some epsilon, as much
-(Westfall and Young's single-step maximum over pairs and minimum over epsilons).
+MCDP times the square root of n_a n_b / (n_a + n_b). A p-value says how often parity would give some pair, at
+some epsilon, as much (Westfall and Young's single-step maximum over pairs and minimum over epsilons).
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from localparity.uncertainty._intervals import MeasuredPair, measured_pair
 from localparity.uncertainty._kernels import CellArrays, WindowArrays, worst_of_deal
 from localparity.uncertainty._resampling import (
     Draws,
-    Measure,
+    Measuring,
     PairRows,
     Ranges,
     Resampled,
@@ -51,8 +50,8 @@ class TestResult:
     statistic : float
         MCDP(epsilon) of the data.
     p_value : float
-        How often parity would give some pair as large a studentised MCDP, counting the data itself as one
-        permutation; in an audit, at any of its epsilons.
+        How often parity would give some pair as large a studentised MCDP, the data being one permutation; in
+        an audit, at any of its epsilons.
     null_mean : float
         MCDP of the worst pair that is expected under parity.
     null_quantiles : dict
@@ -262,9 +261,9 @@ def parity_resamples(
     """
     if not counts.exchangeable:
         return deviation_resamples(counts, comparison, epsilons, draws).at_most(seen)
-    pools = pools_of(counts, comparison)
+    sources = [pool.measuring for pool in pools_of(counts, comparison)]
     return resample(
-        pools, draws, comparison=comparison, epsilons=epsilons, seen=seen, resolution=counts.resolution
+        sources, draws, comparison=comparison, epsilons=epsilons, seen=seen, resolution=counts.resolution
     )
 
 
@@ -374,13 +373,9 @@ class Dealer:
         return dealt
 
 
-_CELLS_BY_ROOT = 5.0
-"""So many cells for the square root of the people: what a cell may hide is small beside what chance does."""
-
-_MOST_CELLS = 2**13
-
-MOST_MEASURED = 2**14
-"""Of no more scores than this, counted for each pair, every one is a cell of its own."""
+# So many cells for the square root of the people: what a cell may hide is small beside what chance does.
+_CELLS_BY_ROOT, _MOST_CELLS = 5.0, 2**13
+MOST_MEASURED = 2**14  # of no more scores than this, counted for each pair, every one is a cell of its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -414,13 +409,8 @@ class Pool:
         """The pairs that are compared, studentised by the sizes of the groups."""
         return studentised_pairs(comparison, 1.0 / self.sizes, self.sizes)
 
-    @property
-    def n_knots(self) -> int:
-        """How many thresholds a resample is measured at, at first."""
-        return self.ends.size
-
-    def measuring(self, comparison: Comparison, half_widths: FloatArray) -> Measure:
-        """What measures MCDP of the worst pair in resamples, each from a random stream."""
+    def measuring(self, comparison: Comparison, half_widths: FloatArray) -> Measuring:
+        """Deals of the groups, each from a random stream."""
         pairs, deal = self.pairs(comparison), self.dealer.deal
 
         def draw(stream: np.random.Generator) -> IntArray:
@@ -430,15 +420,16 @@ class Pool:
             return np.vstack([deal(stream), self.dealer.people])
 
         if self.ends.size == self.scores.size:
-            return measuring_rows(draw, pairs, Ranges.at_knots(self.scores, half_widths))
+            return measuring_rows(draw, pairs, self.scores, half_widths)
         cells = self._cell_arrays
         windows = window_arrays(cells, half_widths)
         rows = pairs.first, pairs.second, pairs.scale
 
-        def one(stream: np.random.Generator) -> FloatArray:
-            return np.concatenate(worst_of_deal(draw(stream), rows, cells, windows, stream))
+        def measure(streams: Sequence[np.random.Generator]) -> FloatArray:
+            deals = [worst_of_deal(draw(stream), rows, cells, windows, stream) for stream in streams]
+            return np.stack([np.concatenate(deal) for deal in deals])
 
-        return lambda streams: np.stack([one(stream) for stream in streams])
+        return Measuring(measure, pairs.scale, self.ends.size)
 
     @cached_property
     def _cell_arrays(self) -> CellArrays:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,7 @@ from localparity._validation import as_count, as_jobs, as_rng
 from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.metrics._profile import carried_half_widths
 
-_LEAST_DEVIATION = 1e-12
-"""What a gap's standard deviation counts as at least: below it, the gap is rounding more than anything."""
+_LEAST_DEVIATION = 1e-12  # what a gap's standard deviation counts as at least: below, it is rounding
 
 
 class PairRows(NamedTuple):
@@ -61,12 +60,23 @@ Measure = Callable[[Sequence[np.random.Generator]], FloatArray]
 """The largest MCDP of all pairs at each half-width, plain and then scaled, in a resample of each stream."""
 
 
+class Measuring(NamedTuple):
+    """What measures resamples, how each pair is studentised, and how many thresholds they are measured at."""
+
+    measure: Measure
+    scale: FloatArray
+    n_knots: int
+
+
+Source = Callable[[Comparison, FloatArray], Measuring]
+"""Measures resamples of one stratum at some half-widths."""
+
+
 def window_ends(starts: FloatArray, knots: FloatArray, half_widths: FloatArray) -> IntArray:
     """How many knots are at or below the end of a window, for each half-width (rows) and start (columns).
 
-    A run of the gap carries a window if it is longer than the half-width, so the window holds every knot at
-    which it would not be; from the bottom of the range on, a run counts with its full length. Where the
-    half-width is 0 any run is long enough, and the window holds the knots at its start alone.
+    A run carries a window if it is longer than the half-width, so the window holds every knot at which it
+    would not be; from the bottom of the range on, a run counts with its full length.
     """
     counts = np.empty((half_widths.size, starts.size), dtype=np.int64)
     at_start = np.searchsorted(knots, starts, side="right")
@@ -157,15 +167,19 @@ def worst_of_pairs(shares: FloatArray, pairs: PairRows, ranges: Ranges) -> Float
 
 
 def measuring_rows(
-    draw: Callable[[np.random.Generator], IntArray], pairs: PairRows, ranges: Ranges
-) -> Measure:
-    """What measures resamples that are drawn as the rows of each group, and of everyone, at each knot."""
+    draw: Callable[[np.random.Generator], IntArray],
+    pairs: PairRows,
+    knots: FloatArray,
+    half_widths: FloatArray,
+) -> Measuring:
+    """Resamples that are drawn as the rows of each group, and of everyone, at each knot."""
+    ranges = Ranges.at_knots(knots, half_widths)
 
     def measure(streams: Sequence[np.random.Generator]) -> FloatArray:
         below = np.stack([np.cumsum(draw(stream), axis=1) for stream in streams], axis=1)
         return worst_of_pairs(below / below[:, :, -1:], pairs, ranges)
 
-    return measure
+    return Measuring(measure, pairs.scale, knots.size)
 
 
 def _gap(first: FloatArray, second: FloatArray) -> FloatArray:
@@ -186,9 +200,8 @@ def equal_cells(mass: NDArray[np.number], n_cells: int) -> IntArray:
     return np.flatnonzero(np.append((cell[1:] > cell[:-1]) | alone[1:] | alone[:-1], True))
 
 
-_VALUES_AT_ONCE = 2**14
-_MOST_AT_ONCE, _MOST_STREAMS = 16, 4096
-"""Resamples are measured a few together, as many as have about so many values, which a fast cache holds."""
+# Resamples are measured a few together, as many as have about so many values, which a fast cache holds.
+_VALUES_AT_ONCE, _MOST_AT_ONCE, _MOST_STREAMS = 2**14, 16, 4096
 
 
 class Draws(NamedTuple):
@@ -231,15 +244,6 @@ def least_resamples(confidence: float) -> int:
     return int(np.ceil(1.0 / (1.0 - confidence) - 1e-9)) - 1
 
 
-class Source(Protocol):
-    """What resamples of one stratum are drawn from: a `Pool` or `Deviations`."""
-
-    @property
-    def n_knots(self) -> int: ...
-    def pairs(self, comparison: Comparison) -> PairRows: ...
-    def measuring(self, comparison: Comparison, half_widths: FloatArray) -> Measure: ...
-
-
 def resample(
     sources: Sequence[Source],
     draws: Draws,
@@ -252,16 +256,16 @@ def resample(
     """Measure many resamples of some strata together; `seen` is what the people themselves measure."""
     at = np.union1d(0.0, epsilons)
     half_widths = carried_half_widths(at, resolution)
-    measures = [source.measuring(comparison, half_widths) for source in sources]
+    strata = [source(comparison, half_widths) for source in sources]
 
     def several(streams: Sequence[np.random.Generator]) -> FloatArray:
-        return np.asarray(np.max([measure(streams) for measure in measures], axis=0))
+        return np.asarray(np.max([stratum.measure(streams) for stratum in strata], axis=0))
 
-    n_knots = max(source.n_knots for source in sources)
+    n_knots = max(stratum.n_knots for stratum in strata)
     measured = repeat_together(several, draws, 2 * at.size, at_once=_VALUES_AT_ONCE // n_knots)
     worst, scaled = measured[:, : at.size], measured[:, at.size :]
     columns = np.searchsorted(at, epsilons)
-    scale = np.concatenate([source.pairs(comparison).scale for source in sources])
+    scale = np.concatenate([stratum.scale for stratum in strata])
     seen = np.broadcast_to(seen, (scale.size, epsilons.size))
     # Normal deviations of a group of few effective rows may go beyond what a gap can be.
     worst = np.minimum(worst[:, columns], 1.0)

@@ -1,9 +1,8 @@
 """Groups that are only known as probabilities, from surnames, geography or a model.
 
-Counting every person in each group with their probability gives one number, which is right where groups and
-scores have nothing to do with each other among people of the same probabilities. Without that assumption, the
-scores of a group among such people may be the lowest of them, the highest, or anything between: the bounds of
-Frechet, which at every threshold at once are those of one assignment.
+Counting every person in each group with their probability is right where groups and scores are independent
+among people of the same probabilities. Else the scores of a group among such people may be the lowest of
+them, the highest, or anything between: the bounds of Frechet, at every threshold those of one assignment.
 """
 
 from __future__ import annotations
@@ -54,8 +53,7 @@ class SoftBounds:
         assume that groups and scores are independent among people of the same probabilities.
     low, high : float
         What MCDP of these people lies between without that assumption, whoever is in which group, as long as
-        the groups' shares among people of the same probabilities are exactly these probabilities. Groups that
-        were drawn with these probabilities have other shares by chance, and may lie a little outside.
+        the groups' shares among people of the same probabilities are exactly these.
 
     Examples
     --------
@@ -127,11 +125,10 @@ def soft_groups(
 ) -> SoftGroups:
     """MCDP between groups of which only each person's probabilities are known: an estimate, and bounds.
 
-    The bounds take the probabilities as shares: among people of the same ones, that is exactly the share of
-    each group. The largest MCDP is attained, unless so many people share a score that the gap could jump from
-    one sign to the other there; the smallest is what every threshold by itself says, and may be larger.
-    The interval is that of an audit by the bootstrap, everyone being counted in each group with their
-    probability.
+    The bounds take the probabilities as exact shares of the groups among people of the same ones. The largest
+    MCDP is attained, unless so many people share a score that the gap could jump from one sign to the other;
+    the smallest is what every threshold by itself says, and may be larger. The interval is that of the
+    bootstrap, with everyone counted in each group with their probability.
 
     Parameters
     ----------

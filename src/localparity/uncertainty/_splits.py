@@ -22,17 +22,7 @@ from localparity.uncertainty._resampling import Draws, repeat
 
 
 class OrderedPeople:
-    """The people of a label, or everyone, in the order of a sensitive feature.
-
-    Parameters
-    ----------
-    scores, feature : ndarray
-        The score and the feature of each person.
-    least : int
-        How many people there must be on either side of a split.
-    label : int, optional
-        Their label.
-    """
+    """The people of a label, or everyone, in the order of a feature; splits have `least` on either side."""
 
     def __init__(
         self, scores: NDArray[np.floating], feature: FloatArray, least: int, label: int | None = None
@@ -148,12 +138,11 @@ def worst_split(
 ) -> WorstSplit:
     """The split of a sensitive feature that is a number, such as age, with the largest MCDP(0).
 
-    All splits into people at or below a value and people above it are searched that leave enough people on
-    either side, exactly and at the cost of a few dozen sorts of the scores. The p-value counts in the search:
+    All splits into people at or below a value and people above it that leave enough people on either side are
+    searched, exactly and at the cost of a few dozen sorts of the scores. The p-value counts in the search:
     the feature is dealt to the people at random, among those of one label where the criterion looks at
-    labels, and all splits are searched each time for the largest gap, studentised by the sizes of its sides.
-    Few people on a side have a large MCDP by chance, so where the worst split is of few, see `clearest`. For
-    windows of half-width epsilon, see `curve` of the result, the gap at the worst split.
+    labels, and all splits are searched for the largest studentised gap. A side of few people has a large MCDP
+    by chance: see `clearest`. For windows of half-width epsilon, see `curve` of the result.
 
     Parameters
     ----------
@@ -189,8 +178,8 @@ def worst_split(
     >>> worst.split, worst.p_value, worst.clearest is None
     (34.0, 0.01, True)
     >>> print(worst.window.sentence)
-    With a threshold from 0.28041 up to, but not including, 0.28042, people in <= 34 are at least 48.9
-    points more likely to be at or below it than people in > 34.
+    At a cutoff of 0.28041, people in > 34 are at least 48 points more likely than people in <= 34 to score
+    above it.
     """
     comparison = Comparison(criterion, min_group_size=min_group_size)
     if not isinstance(data, Predictions):

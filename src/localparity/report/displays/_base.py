@@ -72,7 +72,7 @@ def show_percent(axis: Any, label: str | None = None) -> None:
 def write_beside(
     ax: Any, at: tuple[float, float], text: str, *, colour: str = INK, move: tuple[float, float], **look: Any
 ) -> Any:
-    """A text beside a point, moved by so many typographic points, legible over lines."""
+    """Write a text next to a point, moved by so many typographic points, legible over lines."""
     effects = require("matplotlib.patheffects", extra="report")
     halo = [effects.withStroke(linewidth=2.5, foreground="white")]
     place = {"ha": "right" if move[0] < 0 else "left" if move[0] > 0 else "center", "va": "center"}

@@ -23,8 +23,9 @@ from localparity.monitoring import Monitor, PeriodResult, Watch, WindowResult
 from localparity.monitoring._watch import APPROXIMATE, about, how_many
 from localparity.report.displays._base import thin_steps
 from localparity.report.page._data import pack
+from localparity.report.page._notebook import card, figure
 from localparity.report.page._page import render_frame, script_json
-from localparity.report.page._svg import Drawing, percent_marks
+from localparity.report.page._svg import Drawing, percent_marks, round_top
 
 _MOST_LISTED = 200
 _MOST_DETAILS = 1000
@@ -197,7 +198,7 @@ class MonitorDocument:
         highest = np.nanmax(
             [bound or 0.0, *columns["estimate"], *columns["alarm_estimate"], *columns["expected"]]
         )
-        top = next(top for top in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0) if top >= min(highest, 1.0))
+        top = round_top(float(highest))
         drawing = Drawing((-0.5, last + 0.5), top)
         drawing.axes(period_marks([point.period for point in self.series]), percent_marks(top))
         estimate = columns["estimate"]
@@ -280,7 +281,7 @@ def write_monitor_page(
     monitor : Monitor
         The monitor.
     watch : Watch, optional
-        What is asked; by default what the monitor keeps, else ``Watch()``.
+        The question; by default the one that the monitor keeps, else ``Watch()``.
     title : str, optional
         What the page is about, by default the monitor's name; its heading is the finding.
     force : bool
@@ -310,6 +311,20 @@ def write_monitor_page(
         raise ValueError(f"{monitor.location} has no periods")
     document = MonitorDocument(monitor, title or monitor.name, series, monitor.since_start(watch), watch)
     write_new(path, render_monitor_page(document).encode(), force=force)
+
+
+_NEWEST = 120
+
+
+def monitor_html(monitor: Monitor) -> str | None:
+    """The newest periods of a monitor, for a notebook."""
+    watch = monitor.watched or Watch()
+    series = monitor.series(watch, last=_NEWEST)
+    if not series:
+        return None
+    document = MonitorDocument(monitor, monitor.name, series, monitor.since_start(watch), watch)
+    chart = figure(document.drawing(), document.label, above=f"MCDP({watch.epsilon:g})", below=monitor.every)
+    return card(document.headline, chart)
 
 
 def render_monitor_page(document: MonitorDocument) -> str:

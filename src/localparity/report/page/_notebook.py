@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from localparity.counts._disclosure import few_people
+from localparity.report.displays._base import thin_thresholds
 from localparity.report.page._data import PageModel
-from localparity.report.page._page import chips_of, shown_model, style_parts, template
+from localparity.report.page._page import (
+    Dot,
+    Dots,
+    chips_of,
+    gap_text,
+    shown_model,
+    style_parts,
+    template,
+)
+from localparity.report.page._svg import Drawing, percent_marks, round_top, score_marks
 
 if TYPE_CHECKING:
     from localparity.auditing._document import Document
+    from localparity.metrics import GapCurve, McdpProfile
+    from localparity.models._frontier import Frontier
+    from localparity.models._outcomes import ModelComparison
 
 
 @cache
@@ -50,3 +66,67 @@ def audit_html(document: Document) -> str | None:
         table=document.sections("findings")[0].tables[0],
     )
     return html
+
+
+def card(headline: str, inside: str) -> str:
+    """A piece of HTML with its own style: a line of text, and what stands below it."""
+    line = f'<p class="headline">{escape(headline)}</p>'
+    return f'<div class="localparity"><style>{notebook_style()}</style>{line}{inside}</div>'
+
+
+def figure(drawing: Drawing, label: str, *, above: str, below: str) -> str:
+    """A drawing between what is drawn and along what."""
+    frame = f'<div class="frame">{drawing.svg(label)}</div>'
+    return f'<figure><figcaption>{above}</figcaption>{frame}<p class="below">{below}</p></figure>'
+
+
+def gap_html(curve: GapCurve) -> str:
+    """How far apart two groups are at each cutoff."""
+    thresholds = thin_thresholds(curve)
+    gaps = np.abs(curve(thresholds))
+    drawing = Drawing(curve.score_range, round_top(float(gaps.max())))
+    drawing.axes(score_marks(curve.score_range, whole=curve.whole), percent_marks(drawing.top))
+    drawing.steps("first", thresholds, gaps)
+    return card(repr(curve.worst_window()), figure(drawing, repr(curve), above="gap", below="cutoff"))
+
+
+def profile_html(profile: McdpProfile) -> str:
+    """MCDP at every epsilon up to 0.2, with that at 0, 0.05 and 0.1 in words."""
+    epsilons = np.linspace(0.0, 0.2, 201)
+    values = profile(epsilons)
+    drawing = Drawing((0.0, 0.2), round_top(float(values.max())))
+    drawing.axes(score_marks((0.0, 0.2), whole=False), percent_marks(drawing.top))
+    drawing.steps("first", epsilons, values)
+    told = repr(profile).removeprefix("McdpProfile(").removesuffix(")")
+    return card(told, figure(drawing, told, above="MCDP", below="epsilon, half of a window's width"))
+
+
+def frontier_html(frontier: Frontier) -> str:
+    """The best average precision at each MCDP, with its band."""
+    mcdp, best, low, high = frontier.envelope()
+    drawing = Drawing((0.0, round_top(float(mcdp.max()))), 1.0)
+    drawing.axes(percent_marks(drawing.x_range[1]), percent_marks(1.0))
+    drawing.band("chance", mcdp, low, high, steps=False)
+    drawing.curve("first", mcdp, best)
+    told = repr(frontier).removeprefix("Frontier(").removesuffix(")")
+    return card(told, figure(drawing, told, above="average precision", below=f"MCDP({frontier.epsilon:g})"))
+
+
+def comparison_html(comparison: ModelComparison) -> str | None:
+    """The models at their MCDP on the test part, or nothing where jinja2 is not installed."""
+    rows = []
+    for outcome in sorted(comparison.outcomes, key=lambda outcome: outcome.test.mcdp):
+        interval, value = outcome.test.interval, outcome.test.mcdp
+        low, high = (value, value) if interval is None else (interval.low, interval.high)
+        note = f"AP {outcome.test.average_precision:.3f}"
+        text = gap_text(value, low, high)
+        rows.append(Dot(name=outcome.name, note=note, value=value, low=low, high=high, text=text))
+    bound = comparison.max_mcdp
+    top = 1.05 * max(bound, *(row.high or 0.0 for row in rows))
+    caption = f"MCDP({comparison.epsilon:g}) on test data in points; dashed: the bound"
+    try:
+        parts = template("parts.html.j2").module
+    except ImportError:
+        return None
+    dots = parts.dots(Dots(caption=caption, rows=rows, top=top, limit=bound), True)
+    return card(f"Recommended: {comparison.recommended.name}", dots)

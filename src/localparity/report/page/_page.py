@@ -238,12 +238,12 @@ def _pair_dot(pair: PairGap) -> Dot:
         value=pair.gap,
         low=pair.low,
         high=pair.high,
-        text=_gap_text(pair.gap, pair.low, pair.high),
+        text=gap_text(pair.gap, pair.low, pair.high),
         kind=_KINDS[pair.state],
     )
 
 
-def _gap_text(gap: float, low: float, high: float) -> str:
+def gap_text(gap: float, low: float, high: float) -> str:
     """A gap with its interval, in points."""
     return f"{points(gap).split()[0]} ({outward_points(low, high, unit=False)})"
 
@@ -263,7 +263,7 @@ def model_dots(document: Document) -> Dots:
                 value=finding.mcdp,
                 low=finding.interval.low,
                 high=finding.interval.high,
-                text=_gap_text(finding.mcdp, finding.interval.low, finding.interval.high),
+                text=gap_text(finding.mcdp, finding.interval.low, finding.interval.high),
                 kind="" if answer.status == "disparity" else "chance",
             )
         )
@@ -486,7 +486,7 @@ def chips_of(answer: Answer) -> list[str]:
 
 
 def _tables(document: Document) -> Iterator[ReportTable]:
-    """The tables under all numbers, each with a name of its own."""
+    """The tables under all numbers, each with its name."""
     most = max(1, _MOST_ROWS // sum(len(audit.findings) for audit in document.audits.values()))
     names = ("models", "paired", "findings", "pairs", "groups", "strata")
     for place, section in enumerate(document.sections(*names)):

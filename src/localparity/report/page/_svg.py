@@ -162,6 +162,11 @@ def score_marks(score_range: ScoreRange, *, whole: bool) -> list[tuple[float, st
     return [(mark, number_text(mark, 4)) for mark in marks or round_marks(low, high)]
 
 
+def round_top(highest: float) -> float:
+    """The top of an axis of fractions that holds a number."""
+    return next(top for top in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0) if top >= min(highest, 1.0))
+
+
 def percent_marks(top: float) -> list[tuple[float, str]]:
     """Round percentages from 0 to the top.
 

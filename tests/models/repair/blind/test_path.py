@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
-from localparity.datasets._census import census_probabilities
+from census_frontier import census_probabilities
 from localparity.models._frontier import path_aims, score_path
 from localparity.models.repair._dual import BlindRows, Dual, GroupFeatures
 
