@@ -110,8 +110,8 @@ class Audit:
     >>> audit.passes(0.10), audit.passes(0.50)
     (False, True)
     >>> print(audit.findings[0].window.sentence)
-    With a threshold from 0.2512 up to, but not including, 0.2513, people in Female are at least 30.0 points
-    more likely to be at or below it than people in Male.
+    At a cutoff of 0.2512, people in Male are at least 30 points more likely than people in Female to score
+    above it.
     """
 
     comparison: Comparison
