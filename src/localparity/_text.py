@@ -19,7 +19,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>#|~&$@]|:(?=//)|(?<=\bwww)\.)")
 _ROUNDING = 1e-12
 
 
-class _Ends(Protocol):
+class Ends(Protocol):
     """An interval."""
 
     @property
@@ -277,7 +277,7 @@ def signed_points(fraction: float) -> str:
     return f"{round(100.0 * fraction, 2) + 0.0:.2f}"
 
 
-def interval_text(interval: _Ends) -> str:
+def interval_text(interval: Ends) -> str:
     """An interval.
 
     Examples
