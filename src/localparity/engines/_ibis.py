@@ -321,10 +321,8 @@ def _of_another_type(name: str, kind: Any, wanted: str) -> ValueError:
 
 def driver_errors() -> tuple[type[Exception], ...]:
     """The errors of Ibis and of the drivers that are loaded."""
-    drivers = (sys.modules[name] for name in _DRIVERS if name in sys.modules)
-    return require("ibis.common.exceptions", extra="warehouse").IbisError, *(
-        driver.Error for driver in drivers
-    )
+    errors = (sys.modules[name].Error for name in _DRIVERS if name in sys.modules)
+    return require("ibis.common.exceptions", extra="warehouse").IbisError, *errors
 
 
 # A table of a database, by the database's address.
