@@ -19,7 +19,7 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>#|~&$@]|:(?=//)|(?<=\bwww)\.)")
 _ROUNDING = 1e-12
 
 
-class _Ends(Protocol):
+class Ends(Protocol):
     """An interval."""
 
     @property
@@ -88,17 +88,18 @@ def capitalised(text: str) -> str:
 
 
 def points_text(gap: float) -> str:
-    """A gap that is not 0, in percentage points rounded down to the first digit that is not 0.
+    """A gap that is not 0, in whole percentage points rounded down; below one, to its first digit.
 
     Examples
     --------
-    >>> points_text(0.27349), points_text(0.00047), points_text(1e-12)
-    ('at least 27.3 points', 'at least 0.04 points', 'more than 0 points')
+    >>> points_text(0.27349), points_text(0.01), points_text(0.00047), points_text(1e-12)
+    ('at least 27 points', 'at least 1 point', 'at least 0.04 points', 'more than 0 points')
     """
-    for decimals in range(1, 7):
+    for decimals in range(7):
         steps = math.floor((gap + 1e-12) * 10.0 ** (2 + decimals))
         if steps:
-            return f"at least {steps / 10.0**decimals:.{decimals}f} points"
+            unit = "point" if steps == 1 and not decimals else "points"
+            return f"at least {steps / 10.0**decimals:.{decimals}f} {unit}"
     return "more than 0 points"
 
 
@@ -136,23 +137,34 @@ def round_inward(low: float, high: float) -> tuple[str, str]:
     return number_text(low), number_text(high)
 
 
-def closed_run(low: float, high: float, *, whole: bool) -> tuple[str, str]:
-    """The first and the last threshold of a run that can be named shortly; both are inside of it.
+def cutoffs_text(low: float, high: float, *, whole: bool) -> str:
+    """The cutoffs of a run, whose high end is not one of them: the first and the last with few digits.
+
+    Of a run that is short beside its numbers, one cutoff is named.
 
     Examples
     --------
-    >>> closed_run(2.0, 6.0, whole=True), closed_run(0.23437, 0.33441, whole=False)
-    (('2', '5'), ('0.235', '0.334'))
+    >>> cutoffs_text(2.0, 6.0, whole=True), cutoffs_text(2.0, 3.0, whole=True)
+    ('every cutoff from 2 to 5', 'a cutoff of 2')
+    >>> cutoffs_text(0.23437, 0.33441, whole=False), cutoffs_text(0.25117, 0.25132, whole=False)
+    ('every cutoff from 0.235 to 0.334', 'a cutoff of 0.2512')
     """
-    if whole:
-        return number_text(low), number_text(high - 1.0)
-    for decimals in range(3 - math.ceil(math.log10(high - low)), 18):
-        step = 10.0**-decimals
-        first, last = math.ceil(low / step - 1e-9) * step, math.floor(high / step + 1e-9) * step
-        last = last if last < high else last - step
-        if low <= first < last:
-            return number_text(first, 15), number_text(last, 15)
-    return number_text(low), number_text(low)
+    first, last = number_text(low), number_text(high - 1.0 if whole else low)
+    if not whole and high - low < 0.002 * max(abs(low), abs(high)):
+        first = last = number_text(round_number_in(low, high))
+    elif not whole:
+        fewest = 2 - math.floor(math.log10(2.0 * (high - low)) + 1e-9)
+        found = (ends for decimals in range(fewest, 18) if (ends := _inside(low, high, decimals)))
+        first, last = map(number_text, next(found, (low, low)))
+    return f"a cutoff of {first}" if first == last else f"every cutoff from {first} to {last}"
+
+
+def _inside(low: float, high: float, decimals: int) -> tuple[float, float] | None:
+    """The first and the last number of so many decimals in a run, where there are two."""
+    step = Decimal(1).scaleb(-decimals)
+    first = (Decimal(repr(low)) / step).to_integral_value(ROUND_CEILING) * step
+    last = (Decimal(repr(high)) / step).to_integral_value(ROUND_CEILING) * step - step
+    return (float(first), float(last)) if low <= float(first) < float(last) < high else None
 
 
 def round_number_in(low: float, high: float) -> float:
@@ -254,18 +266,7 @@ def number_text(number: float, digits: int | None = None) -> str:
     return f"{exact:,f}"
 
 
-def signed_points(fraction: float) -> str:
-    """A difference in points, with its sign.
-
-    Examples
-    --------
-    >>> signed_points(-0.0123), signed_points(0.0)
-    ('-1.23', '0.00')
-    """
-    return f"{round(100.0 * fraction, 2) + 0.0:.2f}"
-
-
-def interval_text(interval: _Ends) -> str:
+def interval_text(interval: Ends) -> str:
     """An interval.
 
     Examples

@@ -19,13 +19,13 @@ from localparity.results import Window
     [
         (
             Window(0.21, 0.29, 0.18, "men", "women", ("men", "women")),
-            "With a threshold from 0.21 up to, but not including, 0.29, people in women are at least 18.0 points "
-            "more likely to be at or below it than people in men.",
+            "At every cutoff from 0.21 to 0.289, people in men are at least 18 points more likely than people in "
+            "women to score above it.",
         ),
         (
             Window(0.30001, 0.30002, 0.5, "everyone", ("f", "old"), (("f", "old"), "everyone"), 1),
-            "Among people with label 1, with a threshold from 0.30001 up to, but not including, 0.30002, people "
-            "in f × old are at least 50.0 points more likely to be at or below it than people overall.",
+            "Among people with label 1, at a cutoff of 0.30001, people overall are at least 50 points more likely "
+            "than people in f × old to score above it.",
         ),
         (
             Window(0.0, 1.0, 0.0, None, None, ("a", "b")),
@@ -33,13 +33,13 @@ from localparity.results import Window
         ),
         (
             Window(300.0, 320.0, 0.25, None, None, ("a", "b"), whole=True),
-            "With a threshold from 300 to 319, a and b differ by at least 25.0 points, in a direction that "
-            "changes inside.",
+            "At every cutoff from 300 to 319, a and b differ by at least 25 points, in a direction that changes "
+            "inside.",
         ),
         (
             Window(2.0, 3.0, 0.0004, "a", "b", ("a", "b"), whole=True),
-            "With a threshold of 2, people in b are at least 0.04 points more likely to be at or below it than "
-            "people in a.",
+            "At a cutoff of 2, people in a are at least 0.04 points more likely than people in b to score above "
+            "it.",
         ),
     ],
 )
@@ -49,13 +49,13 @@ def test_a_window_in_words(window: Window, sentence: str) -> None:
 
 def test_a_sentence_claims_no_more_than_holds() -> None:
     sentence = Window(0.123449, 0.876551, 0.17977, "m", "f", ("m", "f")).sentence
-    assert "from 0.1235 up to, but not including, 0.8765," in sentence
-    assert "at least 17.9 points" in sentence
+    assert "every cutoff from 0.13 to 0.87," in sentence
+    assert "at least 17 points" in sentence
     # A pair of groups, one of which is really named so.
     assert "people in everyone" in Window(0.1, 0.2, 0.5, "b", "everyone", ("everyone", "b")).sentence
     # Scores next to each other.
-    assert "from 0.5 up to, but not including, 0.5000000000000001," in _between(0.5, 0.5 + 2**-53)
-    assert "from 0.9999999999999999 up to, but not including, 1," in _between(1 - 2**-53, 1.0)
+    assert "a cutoff of 0.5," in _between(0.5, 0.5 + 2**-53)
+    assert "a cutoff of 0.9999999999999999," in _between(1 - 2**-53, 1.0)
 
 
 def _between(low: float, high: float) -> str:
@@ -65,7 +65,7 @@ def _between(low: float, high: float) -> str:
 @pytest.mark.parametrize(
     ("gap", "points"),
     [
-        (1.0, "at least 100.0 points"),
+        (1.0, "at least 100 points"),
         (0.001, "at least 0.1 points"),
         (0.00099, "at least 0.09 points"),
         (0.0004, "at least 0.04 points"),
@@ -110,7 +110,7 @@ def test_deciles_are_told_as_whole_numbers_at_which_the_gap_holds() -> None:
     )
     window = curve.worst_window()
     assert (window.low, window.high, window.whole) == (2.0, 6.0, True)
-    assert "threshold from 2 to 5," in window.sentence
+    assert "At every cutoff from 2 to 5," in window.sentence
     assert abs(curve(5)) >= window.gap > abs(curve(6))
 
 
@@ -149,16 +149,14 @@ def test_scores_in_cells_are_not_known_to_be_whole() -> None:
 
 def test_who_has_the_better_outcome_depends_on_what_a_high_score_means() -> None:
     window = Window(0.23, 0.33, 0.2731, "Male", "Female", ("Female", "Male"))
-    where = "With a threshold from 0.23 up to, but not including, 0.33, "
+    where = "At every cutoff from 0.23 to 0.329, "
     assert window.sentence == window.sentence_for(None) == window.sentence_for()
     assert window.sentence_for("better") == (
-        where
-        + "people in Female are at least 27.3 points less likely than people in Male to score above it, "
+        where + "people in Female are at least 27 points less likely than people in Male to score above it, "
         "which is the better outcome."
     )
     assert window.sentence_for("worse") == (
-        where
-        + "people in Male are at least 27.3 points more likely than people in Female to score above it, "
+        where + "people in Male are at least 27 points more likely than people in Female to score above it, "
         "which is the worse outcome."
     )
     turning = Window(0.1, 0.2, 0.5, None, None, ("a", "b"))

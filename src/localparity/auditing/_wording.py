@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from localparity._text import (
     capitalised,
-    closed_run,
+    cutoffs_text,
     group_text,
     isolated,
     number_text,
@@ -197,11 +197,8 @@ class Words:
         if epsilon == 0.0:
             than = f"{points(window.gap)} more likely than {names[1]}"
             return f"{names[0]} are {than} to score above {self._cutoff()}{among}"
-        low, high = closed_run(window.low, window.high, whole=window.whole)
-        run = f"every cutoff from {low} to {high}" if low != high else f"a cutoff of {low}"
+        run = cutoffs_text(window.low, window.high, whole=window.whole)
         least = points_text(window.gap)
-        if window.gap >= 0.01:
-            least = f"at least {points(math.floor(100.0 * window.gap + _ROUNDING) / 100.0)}"
         if window.higher is None:
             return f"{names[0]} and {names[1]} differ by {least} at {run}{among}"
         return f"{names[0]} are {least} more likely than {names[1]} to score above {run}{among}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from localparity._scale import rounding_of, score_resolution
-from localparity._text import capitalised, group_text, points_text, run_text
+from localparity._text import capitalised, cutoffs_text, group_text, points_text
 from localparity._types import FloatArray, Group, HigherIs, IntArray, ScoreRange
 from localparity._validation import as_epsilon, as_epsilons, as_higher_is
 from localparity.counts._comparison import EVERYONE
@@ -290,8 +290,8 @@ class Window:
     Examples
     --------
     >>> print(Window(2.0, 6.0, 0.25, higher="m", lower="f", groups=("f", "m"), whole=True).sentence)
-    With a threshold from 2 to 5, people in f are at least 25.0 points more likely to be at or below it than
-    people in m.
+    At every cutoff from 2 to 5, people in m are at least 25 points more likely than people in f to score
+    above it.
     """
 
     low: float
@@ -330,24 +330,24 @@ class Window:
         --------
         >>> window = Window(2.0, 6.0, 0.25, "m", "f", ("f", "m"), whole=True)
         >>> print(window.sentence_for("better"))
-        With a threshold from 2 to 5, people in f are at least 25.0 points less likely than people in m to
-        score above it, which is the better outcome.
+        At every cutoff from 2 to 5, people in f are at least 25 points less likely than people in m to score
+        above it, which is the better outcome.
         >>> print(window.sentence_for("worse"))
-        With a threshold from 2 to 5, people in m are at least 25.0 points more likely than people in f to
-        score above it, which is the worse outcome.
+        At every cutoff from 2 to 5, people in m are at least 25 points more likely than people in f to score
+        above it, which is the worse outcome.
         """
         among = "" if self.label is None else f"among people with label {self.label}, "
         if self.gap == 0.0:
             first, second = map(group_text, self.groups)
             return capitalised(f"{among}no window of this width has a gap between {first} and {second}.")
         points = points_text(self.gap)
-        where = capitalised(f"{among}with a threshold {run_text(self.low, self.high, self.whole)}, ")
+        where = capitalised(f"{among}at {cutoffs_text(self.low, self.high, whole=self.whole)}, ")
         if self.higher is None or self.lower is None:
             first, second = map(group_text, self.groups)
             return f"{where}{first} and {second} differ by {points}, in a direction that changes inside."
         higher, lower = self._people(self.higher), self._people(self.lower)
         if as_higher_is(higher_is) is None:
-            return f"{where}{lower} are {points} more likely to be at or below it than {higher}."
+            return f"{where}{higher} are {points} more likely than {lower} to score above it."
         # Whoever fares worse is named first.
         compared = f"{lower} are {points} less likely than {higher}"
         if higher_is == "worse":
