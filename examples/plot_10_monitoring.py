@@ -27,7 +27,20 @@ for day in range(1, 11):
 
 watch = lp.monitoring.Watch(epsilon=0.05, max_mcdp=0.10)
 series = monitor.series(watch)
-lp.report.McdpOverTimeDisplay.from_periods(series, epsilon=0.05, max_mcdp=0.10)
+
+days, mcdp = [point.period[-2:] for point in series], [point.interval.estimate for point in series]
+low, high = zip(*((point.interval.low, point.interval.high) for point in series), strict=True)
+figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+ax.fill_between(days, low, high, alpha=0.2, lw=0)
+ax.plot(days, mcdp, "o-")
+for day, value, point in zip(days, mcdp, series, strict=True):
+    if point.alarm:
+        ax.plot(day, value, "o", color="C1", ms=9)
+ax.annotate("alarm", (days[-1], mcdp[-1]), (-10, 0), textcoords="offset points", ha="right", color="C1")
+ax.axhline(watch.max_mcdp, color="black", lw=1, ls="--")
+ax.annotate("bound 10%", (days[0], watch.max_mcdp), (0, 4), textcoords="offset points")
+ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
+ax.set(xlabel="day of May 2026", ylabel="MCDP(0.05) and its 95% interval", ylim=(0, None))
 plt.show()
 
 # %%

@@ -11,6 +11,7 @@ from localparity._io._table import open_table as open_table
 from localparity._version import __version__ as __version__
 from localparity.auditing import Audit as Audit
 from localparity.auditing import audit as audit
+from localparity.auditing import explain as explain
 from localparity.counts import Comparison as Comparison
 from localparity.counts import ScoreCounts as ScoreCounts
 from localparity.metrics import abcc as abcc

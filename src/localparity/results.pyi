@@ -1,4 +1,6 @@
 from localparity.auditing import Answer as Answer
+from localparity.auditing import ExplainedGap as ExplainedGap
+from localparity.auditing import Explanation as Explanation
 from localparity.auditing import Finding as Finding
 from localparity.auditing import GroupShare as GroupShare
 from localparity.auditing import GroupSummary as GroupSummary

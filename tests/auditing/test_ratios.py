@@ -38,18 +38,18 @@ def test_cutoffs_that_were_not_computed_are_not_spoken_of() -> None:
     assert few.sentences[0].startswith("None of the cutoffs that were computed keeps")
     assert "The lowest ratio that was computed is" in few.sentences[1]
     assert any(f"at {few.curve.cutoffs.size} of 10 cutoffs only" in sentence for sentence in few.sentences)
-    drawing = ratio_drawing(few, 0.99)
+    drawing = ratio_drawing(few.curve, 0.99)
     assert drawing.paths == []
     dots = sum('class="first"' in part for part in drawing.parts)
     assert dots == np.isfinite(few.curve.ratios).all(0).sum()
     every = RatioResult.of(audit, 0.99, 1)
     assert every.sentences[0].startswith("No cutoff keeps")
     assert len(every.sentences) == 3
-    assert not any(part.startswith("<circle") for part in ratio_drawing(every, 0.99).parts)
+    assert not any(part.startswith("<circle") for part in ratio_drawing(every.curve, 0.99).parts)
 
 
 def test_two_scores_leave_a_dot() -> None:
     audit = lp.audit(None, [0.0, 1.0] * 40, sensitive_features=["a", "a", "b", "b"] * 20, n_resamples=0)
     result = RatioResult.of(audit, 0.8, 10)
     assert result.curve.selection.complete
-    assert sum(part.startswith("<circle") for part in ratio_drawing(result, 0.8).parts) == 2
+    assert sum(part.startswith("<circle") for part in ratio_drawing(result.curve, 0.8).parts) == 2

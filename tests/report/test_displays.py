@@ -40,14 +40,6 @@ def census() -> Any:
     return lp.datasets.make_census(2000, random_state=0, as_frame=False)
 
 
-def months(rows: int) -> list[str]:
-    return [f"2024-{1 + 6 * row // rows:02d}" for row in range(rows)]
-
-
-def education_score(census: Any) -> Any:
-    return 1.0 / (1.0 + np.exp(-0.5 * (np.asarray(census.data["education_years"]) - 14.0)))
-
-
 def predictions_of(census: Any) -> lp.Predictions:
     return lp.Predictions.from_arrays(
         census.target, census.score, sensitive_features=census.sensitive_features
@@ -72,36 +64,10 @@ def draw_profile(census: Any, **options: Any) -> Any:
     )
 
 
-def draw_trade_off(census: Any, **options: Any) -> Any:
-    education = education_score(census)
-    scores = {"all": census.score, "education": education, "half and half": (census.score + education) / 2}
-    models = {
-        name: lp.Predictions.from_arrays(census.target, score, sensitive_features=census.sensitive_features)
-        for name, score in scores.items()
-    }
-    return report.TradeOffDisplay.from_predictions(models, **options)
-
-
-def draw_over_time(census: Any, **options: Any) -> Any:
-    times, scores, groups = months(census.score.size), census.score, census.sensitive_features
-    intervals = []
-    for month in sorted(set(times)):
-        own = np.array(times) == month
-        intervals.append(lp.mcdp_interval(None, scores[own], sensitive_features=groups[own]))
-    return report.McdpOverTimeDisplay(sorted(set(times)), intervals, max_mcdp=0.25).plot(**options)
-
-
-def draw_ratios(census: Any, **options: Any) -> Any:
-    return lp.impact_ratio_curve(predictions_of(census)).plot(min_ratio=0.7, **options)
-
-
 DRAWINGS: dict[str, Callable[..., Any]] = {
     "shares": draw_shares,
     "gap": draw_gap,
     "profile": draw_profile,
-    "ratios": draw_ratios,
-    "trade_off": draw_trade_off,
-    "over_time": draw_over_time,
 }
 
 
@@ -186,37 +152,6 @@ def test_counts_are_drawn_as_predictions_are(census: Any, kind: Any) -> None:
         np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
 
 
-def test_a_trade_off_has_each_models_precision_and_disparity(census: Any) -> None:
-    from sklearn.metrics import average_precision_score
-
-    rows = predictions_of(census)
-    display = report.TradeOffDisplay.from_predictions({"a": rows}, epsilon=0.05)
-    assert display.average_precision == [average_precision_score(census.target, census.score)]
-    assert display.intervals[0].estimate == lp.mcdp(rows, epsilon=0.05)
-    assert display.ax_.get_xlabel() == "MCDP(0.05)"
-
-
-def test_periods_of_a_monitor_with_an_alarm_and_one_that_is_empty() -> None:
-    Period, interval = lp.monitoring.PeriodResult, lp.results.Interval(0.2, 0.3, 0.4, 0.95)
-    periods = [
-        Period("2026-05-01", 100, interval),
-        Period("2026-05-02", 1, None, missing="one group only"),
-        Period(
-            "2026-05-03",
-            100,
-            interval,
-            alarm=lp.monitoring.WindowResult("2026-05-02", "2026-05-03", 2, 200, interval),
-        ),
-    ]
-    display = report.McdpOverTimeDisplay.from_periods(periods, epsilon=0.05, max_mcdp=0.1)
-    display.figure_.canvas.draw()
-    assert display.times == [period.period for period in periods]
-    days, _, alarms = (np.asarray(line.get_ydata(), dtype=float) for line in display.ax_.lines)
-    np.testing.assert_array_equal(days, [0.3, np.nan, 0.3])
-    np.testing.assert_array_equal(alarms, [np.nan, np.nan, 0.3])
-    assert texts(display) == ["bound 10%", "alarm"]
-
-
 def texts(display: Any) -> list[str]:
     return [text.get_text() for text in display.ax_.texts]
 
@@ -261,9 +196,6 @@ def test_what_cannot_be_drawn_is_named(census: Any) -> None:
         report.GapCurveDisplay.from_estimator(LinearSVC(), None, None, sensitive_features=groups)
     with pytest.raises(ValueError, match=r"confidence.*2"):
         lp.gap_curve(rows).plot(confidence=2.0)
-    unlabelled = lp.Predictions.from_arrays(None, census.score, sensitive_features=groups)
-    with pytest.raises(ValueError, match="models must have labels, which 'a' has not"):
-        report.TradeOffDisplay.from_predictions({"a": unlabelled})
 
 
 def test_a_missing_component_names_the_extra(census: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,6 +56,7 @@ def test_the_opening_cutoff_has_the_answer_s_shares_and_intervals() -> None:
         assert share == pytest.approx(row.share_above, abs=1e-9)
         assert row.low is not None
         assert data["radii"][place] >= share - row.low - 1e-9
+        assert model.first_share(model.groups[place]) == pytest.approx((share, row.low, row.high), abs=1e-9)
     assert answer.first is not None
     assert data["names"] == [answer.first.name, "Female"]
     curves = model.curves()

@@ -46,7 +46,7 @@ class _KnownModel(Model):
         raise NotImplementedError
 
 
-class _KnownBackend(Backend[_KnownModel]):
+class _KnownBackend(Backend):
     pace = Pace(1, 1.0)
 
     def __init__(self, classifier: KnownTruthClassifier, *rows_and_seed: Any) -> None:

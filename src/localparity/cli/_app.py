@@ -152,7 +152,19 @@ def outliving_its_reader(name: str) -> Iterator[None]:
 # All commands: each is imported when it is called, and help on all of them imports none.
 
 
-_NAMES = ("audit", "compare", "demo", "fetch", "monitor", "plan", "train", "repair", "predict", "reproduce")
+_NAMES = (
+    "audit",
+    "compare",
+    "demo",
+    "explain",
+    "fetch",
+    "monitor",
+    "plan",
+    "train",
+    "repair",
+    "predict",
+    "reproduce",
+)
 
 
 class Group(TyperGroup):

@@ -86,8 +86,7 @@ class Frontier:
         Parameters
         ----------
         max_mcdp : float
-            The bound. Below `least_mcdp`, as above the MCDP of the plain scores, the nearest counts: the
-            strongest repair has almost no gap in the population, and what is left is mostly noise.
+            The bound. Below `least_mcdp`, and above the MCDP of the plain scores, the nearest counts.
 
         Returns
         -------
@@ -166,13 +165,7 @@ class Frontier:
         return frontier_html(self)
 
     def envelope(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return MCDP in increasing order, and the best average precision up to it with its band.
-
-        Returns
-        -------
-        tuple of ndarray
-            MCDP, average precision, and the ends of the band.
-        """
+        """Return MCDP in increasing order, the best average precision up to it, and the ends of its band."""
         order = np.argsort(self.mcdp, kind="stable")
         best, low, high = np.maximum.accumulate(
             np.array([self.average_precision, self.low, self.high])[:, order], axis=1

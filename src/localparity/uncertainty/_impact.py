@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,9 +27,6 @@ from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import Data, ScoreCounts, as_counts, checked_data, strata_of
 from localparity.metrics._gap_curve import Interval
 from localparity.metrics._selection import SelectionCounts, quotients, ratios_to_best
-
-if TYPE_CHECKING:
-    from localparity.report import ImpactRatioDisplay
 
 
 @dataclass(frozen=True)
@@ -448,23 +445,11 @@ class ImpactRatioCurve:
             "groups": groups,
         }
 
-    def plot(self, ax: Any = None, *, min_ratio: float = 0.8) -> ImpactRatioDisplay:
-        """Draw the ratios with their bands, and shade the safe cutoffs.
+    def _repr_html_(self) -> str:
+        """The lowest ratio at each cutoff, for a notebook."""
+        from localparity.report.page._notebook import ratio_html
 
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            The axes to draw on; a new figure by default.
-        min_ratio : float
-            The least ratio that is safe.
-
-        Returns
-        -------
-        ImpactRatioDisplay
-        """
-        from localparity.report import ImpactRatioDisplay
-
-        return ImpactRatioDisplay(self, min_ratio=min_ratio).plot(ax)
+        return ratio_html(self)
 
     def _over_reference(self, part: FloatArray, whole: FloatArray) -> FloatArray:
         """Rows of one array over the reference's row of another, whose own ratio is 1."""

@@ -235,9 +235,6 @@ def cross_entropy(logits: Tensor, rows: TensorRows, among: Tensor | None = None)
     return (losses * weights).sum() / weights.sum().clamp_min(torch.finfo(losses.dtype).tiny)
 
 
-# AdvDebias: an adversary must not be able to predict the group.
-
-
 _ADVERSARY_WIDTH = 50
 
 
@@ -273,20 +270,14 @@ class AdvDebias(Method):
         return self.strength * (losses * weights).sum() / weights.sum()
 
 
-# ERM: cross-entropy and nothing else.
-
-
 class ERM(Method):
-    """Empirical risk minimisation; its strength is 0 whatever it is given."""
+    """Empirical risk minimisation, cross-entropy alone: its strength is 0 whatever it is given."""
 
     name = "erm"
     criteria = CRITERIA
 
     def __init__(self, strength: float, n_groups: int, settings: TrainingSettings) -> None:
         super().__init__(0.0 * as_strength(strength), n_groups, settings)
-
-
-# FairMixup: the score must not change on the way from one group to another.
 
 
 class FairMixup(Method):
@@ -329,9 +320,6 @@ class FairMixup(Method):
 
         gradient: Tensor = torch.func.grad(total)(mixed)
         return (gradient * direction).flatten(1).sum(1).mean().abs()
-
-
-# DiffDP, DiffABCC and DiffMCDP: methods whose penalty is one of the losses.
 
 
 class LossMethod(Method):
@@ -402,9 +390,6 @@ class DiffMCDP(LossMethod):
         """Freeze the threshold at the share of label 1."""
         if self.settings.search == "frozen":
             self.loss.threshold = training.labels.mean()
-
-
-# DRAlign: the units that are important must be equally important to all groups.
 
 
 class DRAlign(LossMethod):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
 
-from localparity._scale import fractions_of
 from localparity._text import group_text
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Rows
 from localparity._validation import InputError, require
@@ -36,7 +35,6 @@ STYLE = {
     "legend.frameon": False,
     "lines.linewidth": 1.6,
 }
-_LEAST_APART = 12.0
 
 
 def use_style() -> None:
@@ -86,24 +84,6 @@ def write_beside(
         zorder=9,
         **(place | look),
     )
-
-
-def place_in(ends: tuple[float, float], number: float) -> float:
-    """Where a number is between two ends, as a share."""
-    return float(fractions_of(np.array([number]), ends)[0])
-
-
-def name_lines(ax: Any, ends: Sequence[tuple[float, str, str]]) -> None:
-    """The names of lines at their right ends, each a height, a text and a colour, kept apart."""
-    low, high = ax.get_ylim()
-    points = 72.0 * ax.figure.get_figheight() * ax.get_position().height
-    apart = _LEAST_APART * (high - low) / points
-    lowest = -np.inf
-    for height, text, colour in sorted(ends):
-        place = max(min(height, high), lowest + apart)
-        look = {"xycoords": ax.get_yaxis_transform(), "annotation_clip": False}
-        write_beside(ax, (1.0, place), text, colour=colour, move=(4.0, 0.0), **look)
-        lowest = place
 
 
 def point_to_better(ax: Any) -> None:

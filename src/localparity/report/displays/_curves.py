@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from localparity._scale import fractions_of
 from localparity._text import points
-from localparity._types import Compare, Criterion, FloatArray, Group, IntArray, Seed
-from localparity._validation import as_count, as_fraction, as_probability
+from localparity._types import Compare, Criterion, FloatArray, Group, Seed
+from localparity._validation import as_count, as_probability
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._score_counts import Data, as_counts, checked_data, strata_of, with_everyone
-from localparity.metrics import GapCurve, Interval, McdpProfile, Window
+from localparity.metrics import GapCurve, McdpProfile, Window
 from localparity.metrics._gap_curve import gap_curves
 from localparity.report.displays._base import (
-    COLOURS,
     FIRST,
     INK,
     MOST_POINTS,
     QUIET,
     SECOND,
     WINDOW,
-    Display,
     PredictionsDisplay,
     counts_and_curve,
-    name_lines,
-    place_in,
     show_percent,
     shown_name,
-    thin_steps,
     thin_thresholds,
     write_beside,
 )
-from localparity.uncertainty import ImpactRatioCurve
 from localparity.uncertainty._bands import (
     as_interval_method,
     band_radii,
@@ -46,7 +40,7 @@ from localparity.uncertainty._permutation import parity_resamples
 from localparity.uncertainty._resampling import Draws
 
 if TYPE_CHECKING:
-    from localparity.monitoring import PeriodResult
+    pass
 
 
 class PairDisplay(PredictionsDisplay):
@@ -272,7 +266,8 @@ class SharesDisplay(PairDisplay):
             middle = sum(rates) / 2.0
             write_beside(ax, (at, middle), points(self.window.gap), move=(6.0, 0.0), weight="bold")
         # Curves fall from left to right: there is room on the right above them, and on the left below.
-        room = 72.0 * ax.figure.get_figwidth() * ax.get_position().width * place_in(ax.get_xlim(), at)
+        width = 72.0 * ax.figure.get_figwidth() * ax.get_position().width
+        room = width * float(fractions_of(np.array([at]), ax.get_xlim())[0])
         for group, rate, colour in zip(self.window.groups, rates, (FIRST, SECOND), strict=True):
             name = f"{shown_name(group).strip()} {100 * rate:.0f}%"
             is_right = rate == max(rates) or room < 7.5 * len(name)
@@ -395,192 +390,3 @@ class McdpProfileDisplay(PredictionsDisplay):
         ax.set_ylim(0.0, None)
         ax.set_xlabel("epsilon, half of a window's width")
         show_percent(ax.yaxis, "MCDP")
-
-
-# Impact ratios at every cutoff, with their bands and the cutoffs that are safe.
-
-
-_SAFE = "#009E73"
-_MOST_DRAWN = 600
-_HIGHEST = 2.0
-
-
-class ImpactRatioDisplay(Display):
-    """The ratio of each group's selection rate to the reference's at every cutoff, with its band.
-
-    Cutoffs at which the band of every group lies at or above `min_ratio` are shaded; without bands, those at
-    which every ratio does. `ImpactRatioCurve.plot` makes one.
-
-    Parameters
-    ----------
-    curve : ImpactRatioCurve
-        The curve.
-    min_ratio : float
-        The least ratio that is safe.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> sex = census.sensitive_features
-    >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
-    >>> lp.impact_ratio_curve(rows).plot().ax_.get_ylabel()
-    'ratio to the best-off group'
-    """
-
-    def __init__(self, curve: ImpactRatioCurve, *, min_ratio: float = 0.8) -> None:
-        self.curve = curve
-        self.min_ratio = as_fraction(min_ratio, "min_ratio")
-
-    def _draw(self, ax: Any) -> None:
-        curve, places = self.curve, self._places()
-        at = np.append(curve.cutoffs[places], curve.score_range[1])
-        ends = []
-        for row, group in enumerate(curve.groups):
-            if group == curve.reference:
-                continue
-            colour, ratios = COLOURS[row % len(COLOURS)], _extended(curve.ratios[row, places])
-            known = ratios[np.isfinite(ratios)]
-            ends += [(float(known[-1]), shown_name(group).strip(), colour)] if known.size else []
-            ax.step(at, ratios, where="post", color=colour)
-            if curve.confidence is not None:
-                low, high = (_extended(end[row, places]) for end in curve.ratio_bands)
-                ax.fill_between(at, low, high, step="post", color=colour, alpha=0.15, lw=0)
-        ax.axhline(self.min_ratio, color=QUIET, lw=1.0, ls="--")
-        top = np.nanmax(curve.ratios, initial=1.0, where=np.isfinite(curve.ratios))
-        ax.set_ylim(0.0, min(1.05 * top, _HIGHEST))
-        ax.set_xlim(*curve.score_range)
-        among = "" if curve.label is None else f", among people with label {curve.label}"
-        ax.set_xlabel(f"cutoff{among}")
-        reference = "the best-off group" if curve.reference is None else shown_name(curve.reference)
-        ax.set_ylabel(f"ratio to {reference}")
-        self._shade_safe(ax)
-        name_lines(ax, [*ends, (self.min_ratio, f"{self.min_ratio:g}", QUIET)])
-
-    def _shade_safe(self, ax: Any) -> None:
-        """Shade the cutoffs that are safe, and say so above the widest."""
-        safe = self.curve.safe_cutoffs(self.min_ratio)
-        ranges = safe.by_estimate if safe.by_band is None else safe.by_band
-        for each in ranges:
-            ax.axvspan(each.low, each.high, color=_SAFE, alpha=0.12, lw=0)
-        if ranges:
-            widest = max(ranges, key=lambda each: each.high - each.low)
-            sure = "" if safe.confidence is None else f" ({100.0 * safe.confidence:g}%)"
-            at = ((widest.low + widest.high) / 2.0, 0.03)
-            look = {"xycoords": ax.get_xaxis_transform(), "va": "bottom"}
-            write_beside(ax, at, f"safe{sure}", colour=_SAFE, move=(0.0, 0.0), **look)
-
-    def _places(self) -> IntArray:
-        """Few cutoffs, the extremes of every group's ratio among them."""
-        curve = self.curve
-        ratios = np.nan_to_num(curve.ratios, posinf=_HIGHEST)
-        most = max(_MOST_DRAWN // len(curve.groups), 50)
-        return np.unique(np.concatenate([thin_steps(curve.cutoffs, row, most) for row in ratios]))
-
-
-def _extended(values: Any) -> Any:
-    """Steps up to the top of the score range."""
-    return np.append(values, values[-1])
-
-
-# MCDP over time.
-
-
-class McdpOverTimeDisplay(Display):
-    """MCDP of one period after the other with its interval, the bound that it should keep, and alarms.
-
-    Make one with `from_periods`.
-
-    Parameters
-    ----------
-    times : sequence
-        The periods: dates, numbers or names, in order.
-    intervals : sequence of Interval or None
-        MCDP in each period with its interval; None where there is nothing to compare.
-    epsilon : float
-        The half-width of the windows.
-    max_mcdp : float, optional
-        The most that MCDP may be.
-    alarms : sequence of bool, optional
-        Whether each period raises an alarm.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> intervals = [lp.results.Interval(0.2, 0.3, 0.4, 0.95), lp.results.Interval(0.1, 0.2, 0.3, 0.95)]
-    >>> display = lp.report.McdpOverTimeDisplay(["2026-05", "2026-06"], intervals, max_mcdp=0.2)
-    >>> display.plot().ax_.get_ylabel()
-    'MCDP(0) and its 95% interval'
-    """
-
-    def __init__(
-        self,
-        times: Sequence[Any],
-        intervals: Sequence[Interval | None],
-        *,
-        epsilon: float = 0.0,
-        max_mcdp: float | None = None,
-        alarms: Sequence[bool] | None = None,
-    ) -> None:
-        self.times = list(times)
-        self.intervals = list(intervals)
-        self.epsilon = epsilon
-        self.max_mcdp = max_mcdp
-        self.alarms = [False] * len(self.times) if alarms is None else list(alarms)
-
-    @classmethod
-    def from_periods(
-        cls,
-        periods: Sequence[PeriodResult],
-        *,
-        epsilon: float = 0.0,
-        max_mcdp: float | None = None,
-        ax: Any = None,
-    ) -> Self:
-        """Draw what `Monitor.series` gives, with its alarms.
-
-        Parameters
-        ----------
-        periods : sequence of PeriodResult
-            The periods, in order.
-        epsilon : float
-            The epsilon of the series.
-        max_mcdp : float, optional
-            The bound of the series.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw.
-
-        Returns
-        -------
-        McdpOverTimeDisplay
-            The display, drawn; a period without an interval leaves a gap.
-        """
-        times, intervals = [one.period for one in periods], [one.interval for one in periods]
-        alarms = [one.alarm is not None for one in periods]
-        return cls(times, intervals, epsilon=epsilon, max_mcdp=max_mcdp, alarms=alarms).plot(ax)
-
-    def _draw(self, ax: Any) -> None:
-        ends = [(each.low, each.estimate, each.high) if each else (np.nan,) * 3 for each in self.intervals]
-        low, estimate, high = np.array(ends).T
-        ax.fill_between(self.times, low, high, color=FIRST, alpha=0.2, lw=0)
-        ax.plot(self.times, estimate, "o-", color=FIRST, ms=4, lw=1.2)
-        if self.max_mcdp is not None:
-            ax.axhline(self.max_mcdp, color=INK, lw=1.0, ls="--")
-            at, look = (0.0, self.max_mcdp), {"xycoords": ax.get_yaxis_transform()}
-            write_beside(ax, at, f"bound {100 * self.max_mcdp:g}%", move=(4.0, 6.0), **look)
-        if any(self.alarms):
-            alarmed = np.where(self.alarms, estimate, np.nan)
-            ax.plot(self.times, alarmed, "o", color=SECOND, ms=7)
-            last = len(self.alarms) - 1 - self.alarms[::-1].index(True)
-            if np.isfinite(estimate[last]):
-                at = (self.times[last], estimate[last])
-                write_beside(ax, at, "alarm", colour=SECOND, move=(0.0, 11.0), weight="bold")
-        ax.set_ylim(0.0, None)
-        known = [interval for interval in self.intervals if interval is not None]
-        sure = f" and its {100 * known[0].confidence:g}% interval" if known else ""
-        show_percent(ax.yaxis, f"MCDP({self.epsilon:g}){sure}")
-        if isinstance(self.times[0], str):
-            width = 72.0 * ax.figure.get_figwidth() * ax.get_position().width
-            few = max(2, min(len(self.times), int(width / (7.0 * len(self.times[0])))))
-            places = np.unique(np.linspace(0, len(self.times) - 1, few).round().astype(int))
-            ax.set_xticks([self.times[place] for place in places])

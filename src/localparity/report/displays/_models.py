@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
-from localparity._validation import InputError
 from localparity.metrics import Interval
 from localparity.models._frontier import Frontier
 from localparity.models._outcomes import ModelComparison, Outcome
-from localparity.predictions import Predictions
 from localparity.report.displays._base import (
     COLOURS,
     INK,
@@ -21,7 +18,6 @@ from localparity.report.displays._base import (
     shown_name,
     write_beside,
 )
-from localparity.uncertainty import mcdp_interval
 
 
 class ModelsDisplay(Display):
@@ -49,87 +45,6 @@ class ModelsDisplay(Display):
         ax.axvline(value, color=QUIET, lw=1.0, ls=style, zorder=0)
         look = {"xycoords": ax.get_xaxis_transform(), "rotation": 90, "va": "bottom"}
         write_beside(ax, (value, 0.02), name, colour=QUIET, move=(-3.0, 0.0), **look)
-
-
-class TradeOffDisplay(ModelsDisplay):
-    """How well models rank people and how large their local disparity is: up and to the left is better.
-
-    Make one with `from_predictions`.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The models.
-    average_precision : sequence of float
-        The average precision of each.
-    intervals : sequence of Interval
-        MCDP of each with its interval.
-    epsilon : float
-        The half-width of the windows.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> sex = census.sensitive_features
-    >>> rows = lp.Predictions.from_arrays(census.target, census.score, sensitive_features=sex)
-    >>> lp.report.TradeOffDisplay.from_predictions({"the model": rows}).ax_.get_xlabel()
-    'MCDP(0)'
-    """
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        average_precision: Sequence[float],
-        intervals: Sequence[Interval],
-        *,
-        epsilon: float = 0.0,
-    ) -> None:
-        self.names = list(names)
-        self.average_precision = list(average_precision)
-        self.intervals = list(intervals)
-        self.epsilon = epsilon
-
-    @classmethod
-    def from_predictions(
-        cls, models: Mapping[str, Predictions], *, epsilon: float = 0.0, ax: Any = None, **options: Any
-    ) -> Self:
-        """Draw the scores of several models.
-
-        Parameters
-        ----------
-        models : mapping
-            The scores and labels of each model, as `Predictions.from_arrays` makes them, by its name.
-        epsilon : float
-            The half-width of the windows.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw.
-        **options
-            Further arguments of `localparity.mcdp_interval`, such as ``criterion`` or ``confidence``.
-
-        Returns
-        -------
-        TradeOffDisplay
-            The display, drawn.
-        """
-        from sklearn.metrics import average_precision_score
-
-        intervals, precision = [], []
-        for name, rows in models.items():
-            if rows.labels is None:
-                raise InputError(f"must have labels, which {name!r} has not", argument="models")
-            intervals.append(mcdp_interval(rows, epsilon=epsilon, **options))
-            precision.append(
-                float(average_precision_score(rows.labels, rows.scores, sample_weight=rows.weights))
-            )
-        return cls(list(models), precision, intervals, epsilon=epsilon).plot(ax)
-
-    def _draw(self, ax: Any) -> None:
-        found = zip(self.names, self.average_precision, self.intervals, strict=True)
-        for i, (name, precision, interval) in enumerate(found):
-            look = {"fmt": MARKERS[i % len(MARKERS)], "color": COLOURS[i % len(COLOURS)]}
-            self._add_model(ax, interval, precision, name, **look)
-        self._show_axes(ax, self.epsilon)
 
 
 # The frontier: a line with its band.

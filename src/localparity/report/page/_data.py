@@ -101,12 +101,19 @@ class PageModel:
         above, size = self.exact[group].share_above(self.cutoff), self.exact[group].size
         return group in self.sides or min(above, 1.0 - above) * size >= self.limit
 
-    def radius(self, group: Group, *, first: bool) -> float | None:
-        """How far the true share of a group may be off at the first cutoff, or at any; None if not known."""
+    def first_share(self, group: Group) -> tuple[float, float | None, float | None]:
+        """The share of a group above the first cutoff, and the ends of its interval."""
+        share, radius = float(self.shares(group)[self.cutoffs == self.cutoff][0]), self.radius(group)
+        if radius is None:
+            return share, None, None
+        radius += 0.0 if self.is_exact(group) else self.off[group]
+        return share, max(share - radius, 0.0), min(share + radius, 1.0)
+
+    def radius(self, group: Group) -> float | None:
+        """How far the share of a group in every row may be off at any cutoff; None if not known."""
         for row in self.answer.groups:
             if row.name == group_text(group) and row.share_above is not None and row.low is not None:
-                radius = max(row.share_above - row.low, (row.high or 1.0) - row.share_above)
-                return radius if first and self.is_exact(group) else radius + self.off[group]
+                return max(row.share_above - row.low, (row.high or 1.0) - row.share_above)
         return None
 
     @cached_property
@@ -152,8 +159,9 @@ class PageModel:
             "sides": [groups.index(group) for group in self.sides],
             "names": [shortened(group_text(group)) for group in self.sides],
             "shares": [pack(self.shares(group)) for group in groups],
-            "radii": [self.radius(group, first=False) for group in groups],
-            "first_radii": [self.radius(group, first=True) for group in groups],
+            "radii": [self.radius(group) for group in groups],
+            "off": [self.off[group] for group in groups],
+            "exact": [self.is_exact(group) for group in groups],
         }
 
 

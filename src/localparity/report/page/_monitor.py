@@ -18,6 +18,7 @@ from localparity._types import FloatArray
 from localparity._validation import OutputExistsError
 from localparity.auditing._tables import ReportTable, Shown
 from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS
+from localparity.metrics import Interval
 from localparity.metrics._within import within_bound
 from localparity.monitoring import Monitor, PeriodResult, Watch, WindowResult
 from localparity.monitoring._watch import APPROXIMATE, about, how_many
@@ -56,12 +57,10 @@ class MonitorDocument:
         newest, bound = self.series[-1], self.watch.max_mcdp
         alarm = newest.alarm
         if bound is not None and alarm is not None and alarm.interval is not None:
-            over = (
-                f"the last {how_many(alarm.periods, self.monitor.every)}" if alarm.periods > 1 else alarm.end
-            )
-            value = (
-                f"{whole_percent(alarm.interval.estimate)}, at least {math.floor(100 * alarm.interval.low)}%"
-            )
+            last = f"the last {how_many(alarm.periods, self.monitor.every)}"
+            over = last if alarm.periods > 1 else alarm.end
+            least = math.floor(100 * alarm.interval.low)
+            value = f"{whole_percent(alarm.interval.estimate)}, at least {least}%"
             return f"Alarm: MCDP over {over} is {value}, above the bound of {100 * bound:g}%"
         if newest.interval is None:
             return f"Nothing to compare in {newest.period}: {newest.missing}"
@@ -75,14 +74,14 @@ class MonitorDocument:
     @property
     def sentences(self) -> list[str]:
         """The newest period and the whole period, each with its interval."""
-        newest, whole, said = self.series[-1], self.whole, []
-        if newest.interval is not None:
-            value = f"{about(newest.interval.estimate, newest)} ({interval_text(newest.interval)})"
-            said.append(f"{newest.period}: {value} among {newest.rows:,} people.")
-        if whole.interval is not None:
-            value = f"{about(whole.interval.estimate, whole)} ({interval_text(whole.interval)})"
-            said.append(f"Whole period: {value} among {whole.rows:,} people.")
-        return said
+        newest = self.series[-1]
+        named: dict[str, PeriodResult | WindowResult] = {newest.period: newest, "Whole period": self.whole}
+        return [
+            f"{name}: {about(result.interval.estimate, result)} ({interval_text(result.interval)}) among "
+            f"{result.rows:,} people."
+            for name, result in named.items()
+            if result.interval is not None
+        ]
 
     @property
     def about(self) -> list[str]:
@@ -111,18 +110,16 @@ class MonitorDocument:
     @cached_property
     def columns(self) -> dict[str, FloatArray]:
         """The numbers of the periods, NaN where there are none."""
-        intervals = [point.interval for point in self.series]
-        alarms = [None if point.alarm is None else point.alarm.interval for point in self.series]
-        ends = {
-            end: [None if one is None else getattr(one, end) for one in intervals]
-            for end in ("low", "estimate", "high")
+        nothing = Interval(np.nan, np.nan, np.nan)
+        intervals = [point.interval or nothing for point in self.series]
+        alarms = [(point.alarm and point.alarm.interval) or nothing for point in self.series]
+        return {
+            "low": np.array([one.low for one in intervals]),
+            "estimate": np.array([one.estimate for one in intervals]),
+            "high": np.array([one.high for one in intervals]),
+            "expected": np.array([point.expected for point in self.series], dtype=float),
+            "alarm_estimate": np.array([one.estimate for one in alarms]),
         }
-        alarm_ends = {
-            f"alarm_{end}": [None if one is None else getattr(one, end) for one in alarms]
-            for end in ("low", "estimate")
-        }
-        expected = {"expected": [point.expected for point in self.series]}
-        return {name: np.array(found, dtype=float) for name, found in (ends | alarm_ends | expected).items()}
 
     def tables(self) -> list[ReportTable]:
         """The newest alarms, and the newest periods."""

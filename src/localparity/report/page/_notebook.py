@@ -13,10 +13,11 @@ from localparity.counts._disclosure import few_people
 from localparity.report.displays._base import thin_thresholds
 from localparity.report.page._data import PageModel
 from localparity.report.page._page import (
-    Dot,
+    MIN_RATIO,
     Dots,
     chips_of,
-    gap_text,
+    gap_dot,
+    ratio_drawing,
     shown_model,
     style_parts,
     template,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from localparity.metrics import GapCurve, McdpProfile
     from localparity.models._frontier import Frontier
     from localparity.models._outcomes import ModelComparison
+    from localparity.uncertainty import ImpactRatioCurve
 
 
 @cache
@@ -101,6 +103,12 @@ def profile_html(profile: McdpProfile) -> str:
     return card(told, figure(drawing, told, above="MCDP", below="epsilon, half of a window's width"))
 
 
+def ratio_html(curve: ImpactRatioCurve) -> str:
+    """The lowest ratio of any group at each cutoff, with four fifths marked."""
+    drawing = ratio_drawing(curve, MIN_RATIO)
+    return card(repr(curve), figure(drawing, repr(curve), above="lowest ratio of any group", below="cutoff"))
+
+
 def frontier_html(frontier: Frontier) -> str:
     """The best average precision at each MCDP, with its band."""
     mcdp, best, low, high = frontier.envelope()
@@ -116,11 +124,10 @@ def comparison_html(comparison: ModelComparison) -> str | None:
     """The models at their MCDP on the test part, or nothing where jinja2 is not installed."""
     rows = []
     for outcome in sorted(comparison.outcomes, key=lambda outcome: outcome.test.mcdp):
-        interval, value = outcome.test.interval, outcome.test.mcdp
-        low, high = (value, value) if interval is None else (interval.low, interval.high)
+        interval = outcome.test.interval
+        assert interval is not None
         note = f"AP {outcome.test.average_precision:.3f}"
-        text = gap_text(value, low, high)
-        rows.append(Dot(name=outcome.name, note=note, value=value, low=low, high=high, text=text))
+        rows.append(gap_dot(outcome.name, note, outcome.test.mcdp, interval))
     bound = comparison.max_mcdp
     top = 1.05 * max(bound, *(row.high or 0.0 for row in rows))
     caption = f"MCDP({comparison.epsilon:g}) on test data in points; dashed: the bound"

@@ -28,9 +28,11 @@ from localparity.report.page._data import PageModel
 from localparity.report.page._svg import Drawing, score_marks
 
 if TYPE_CHECKING:
-    from localparity.auditing._answer import Answer, PairGap
+    from localparity._text import Ends
+    from localparity.auditing._answer import Answer
     from localparity.auditing._audit import Audit, DecideBy
     from localparity.auditing._paired_models import PairedModels
+    from localparity.uncertainty import ImpactRatioCurve
 
 
 # The page's words: what each means to someone without statistics, and where they stand in a sentence.
@@ -181,98 +183,71 @@ class Dots:
         return f"{100.0 * number / self.top:.2f}%"
 
 
+def gap_dot(name: str, note: str, gap: float, interval: Ends, kind: str = "") -> Dot:
+    """A gap with its interval, in points."""
+    low, high = interval.low, interval.high
+    text = f"{points(gap).split()[0]} ({outward_points(low, high, unit=False)})"
+    return Dot(name=name, note=note, value=gap, low=low, high=high, text=text, kind=kind)
+
+
 def group_dots(model: PageModel) -> Dots:
     """The groups at their share above the cutoff; those with too few people to be drawn have no dot."""
-    keys, here = {group_text(group): group for group in model.groups}, model.cutoffs == model.cutoff
+    drawn = {group_text(group): key for key, group in enumerate(model.groups)}
     rows = []
     for row in model.answer.groups:
-        group = keys.get(row.name)
-        share = None if group is None else float(model.shares(group)[here][0])
-        radius = None if group is None else model.radius(group, first=True)
-        ends: tuple[float | None, float | None] = (None, None)
-        if share is not None and radius is not None:
-            ends = max(share - radius, 0.0), min(share + radius, 1.0)
-        dot = Dot(
-            name=row.name,
-            note=f"{row.people:,}" + (", few people" if row.few else ""),
-            value=share,
-            low=ends[0],
-            high=ends[1],
-            text="-" if share is None else whole_percent(share),
-            kind="few" if row.few else "",
-            key=None if group is None else model.groups.index(group),
-        )
+        key = drawn.get(row.name)
+        share, low, high = (None, None, None) if key is None else model.first_share(model.groups[key])
+        note = f"{row.people:,}" + (", few people" if row.few else "")
+        text, kind = "-" if share is None else whole_percent(share), "few" if row.few else ""
+        dot = Dot(name=row.name, note=note, value=share, low=low, high=high, text=text, kind=kind, key=key)
         rows.append(dot)
     rows.sort(key=lambda row: -1.0 if row.value is None else row.value, reverse=True)
     return Dots(caption="Share of each group above the cutoff, with its interval", rows=rows)
 
 
-_KINDS = {"clear": "", "differs, size unknown": "half", "not shown": "chance"}
+_STATES = {
+    "clear": ("Clear", ""),
+    "differs, size unknown": ("Differ, by an unknown amount", "half"),
+    "not shown": ("Could be chance", "chance"),
+}
 
 
 def pair_dots(answer: Answer) -> list[Dots]:
     """The pairs of an answer: those that differ, and those of which it is not known."""
     if len(answer.pairs) < 2:
         return []
-    names = {
-        "clear": "Clear",
-        "differs, size unknown": "Differ, by an unknown amount",
-        "not shown": "Could be chance",
-    }
-    largest = max(pair.high for pair in answer.pairs)
-    shown = []
-    for state, name in names.items():
-        rows = [_pair_dot(pair) for pair in answer.pairs if pair.state == state]
-        if rows:
-            caption = f"{name}: {answer.states[state]:,} of {sum(answer.states.values()):,} pairs"
-            is_open = state != "not shown"
-            shown.append(Dots(caption=caption, rows=rows, top=largest or 1.0, is_open=is_open))
-    return shown
-
-
-def _pair_dot(pair: PairGap) -> Dot:
-    among = "" if pair.label is None else f", label {pair.label}"
-    return Dot(
-        name=f"{pair.names}{among}",
-        note="few people" if pair.too_small else "",
-        value=pair.gap,
-        low=pair.low,
-        high=pair.high,
-        text=gap_text(pair.gap, pair.low, pair.high),
-        kind=_KINDS[pair.state],
-    )
-
-
-def gap_text(gap: float, low: float, high: float) -> str:
-    """A gap with its interval, in points."""
-    return f"{points(gap).split()[0]} ({outward_points(low, high, unit=False)})"
+    top, shown = max(pair.high for pair in answer.pairs) or 1.0, []
+    for state, (name, kind) in _STATES.items():
+        rows = [
+            gap_dot(
+                pair.names if pair.label is None else f"{pair.names}, label {pair.label}",
+                "few people" if pair.too_small else "",
+                pair.gap,
+                pair,
+                kind,
+            )
+            for pair in answer.pairs
+            if pair.state == state
+        ]
+        caption = f"{name}: {answer.states[state]:,} of {sum(answer.states.values()):,} pairs"
+        shown.append(Dots(caption=caption, rows=rows, top=top, is_open=state != "not shown"))
+    return [dots for dots in shown if dots.rows]
 
 
 def model_dots(document: Document) -> Dots:
     """The models at their MCDP, from the smallest to the largest, with how well each tells the labels."""
-    rows = []
+    rows, bound = [], document.max_mcdp
     for name, audit in document.audits.items():
         finding, answer = audit.findings[0], document.answer(name)
         accuracy = {"AP": answer.average_precision, "AUC": answer.auc}
-        rows.append(
-            Dot(
-                name=document.short_names[name],
-                note=", ".join(
-                    f"{what} {value:.3f}" for what, value in accuracy.items() if value is not None
-                ),
-                value=finding.mcdp,
-                low=finding.interval.low,
-                high=finding.interval.high,
-                text=gap_text(finding.mcdp, finding.interval.low, finding.interval.high),
-                kind="" if answer.status == "disparity" else "chance",
-            )
-        )
+        note = ", ".join(f"{what} {value:.3f}" for what, value in accuracy.items() if value is not None)
+        kind = "" if answer.status == "disparity" else "chance"
+        rows.append(gap_dot(document.short_names[name], note, finding.mcdp, finding.interval, kind))
     rows.sort(key=lambda row: row.value or 0.0)
-    bound = document.max_mcdp
-    largest = max([*(row.high or 0.0 for row in rows), bound or 0.0])
+    top = 1.05 * max([*(row.high or 0.0 for row in rows), bound or 0.0]) or 1.0
     caption = f"MCDP({document.first.findings[0].epsilon:g}) of each model in points, with its interval"
     limit = "" if bound is None else f"; dashed: the bound of {points(bound)}"
-    return Dots(caption=caption + limit, rows=rows, top=1.05 * largest or 1.0, limit=bound)
+    return Dots(caption=caption + limit, rows=rows, top=top, limit=bound)
 
 
 # The selection ratios: where every group's is high enough, and where it is not.
@@ -283,16 +258,7 @@ _MOST_NUMBERS = 20_000_000
 _FEWEST_STEPS = 3
 
 
-@dataclass(frozen=True)
-class Ratios:
-    """A model's ratios: sentences and a picture."""
-
-    sentences: tuple[str, ...]
-    svg: str
-    is_open: bool
-
-
-def ratios_of(document: Document, name: str) -> Ratios | None:
+def ratios_of(document: Document, name: str) -> dict[str, Any] | None:
     """The ratios of a model, at cutoffs that rest on enough people.
 
     There are none where two labels are compared, which have no single curve, and for too many scores.
@@ -303,17 +269,16 @@ def ratios_of(document: Document, name: str) -> Ratios | None:
     if others or numbers > _MOST_NUMBERS:
         return None
     result = document.ratios(name) or RatioResult.of(audit, MIN_RATIO, document.min_group_size)
-    drawing = ratio_drawing(result, MIN_RATIO if least is None else least)
+    drawing = ratio_drawing(result.curve, MIN_RATIO if least is None else least)
     svg = drawing.svg("The lowest selection ratio of any group at each cutoff.")
-    return Ratios(result.sentences, svg, least is not None)
+    return {"sentences": result.sentences, "svg": svg, "is_open": least is not None}
 
 
-def ratio_drawing(result: RatioResult, min_ratio: float) -> Drawing:
+def ratio_drawing(curve: ImpactRatioCurve, min_ratio: float) -> Drawing:
     """The lowest ratio of any group at each cutoff, with the lower end of its band.
 
     Dots stand for few cutoffs: a line through them would say what was not computed.
     """
-    curve = result.curve
     drawing, whole = Drawing(curve.score_range), np.array_equal(curve.cutoffs, np.rint(curve.cutoffs))
     quarters = [(part / 4, f"{part / 4:g}") for part in range(5)]
     drawing.axes(score_marks(curve.score_range, whole=whole), quarters)

@@ -66,7 +66,7 @@ function startModel(model, number) {
   function showGroups(place) {
     for (const row of root.querySelectorAll("[data-key]")) {
       const group = Number(row.dataset.key), share = shares[group][place];
-      const radius = (place === model.at ? model.first_radii : model.radii)[group];
+      const radius = model.radii[group] + (place === model.at && model.exact[group] ? 0 : model.off[group]);
       const value = row.querySelector("[data-value]"), bar = row.querySelector(".bar");
       const [from, to] = [Math.max(0, share - radius), Math.min(1, share + radius)];
       row.querySelector(".dot").style.left = `${100 * share}%`;

@@ -1,0 +1,789 @@
+"""What carries a gap: the part that goes away when the groups are weighted to be alike in some features.
+
+Let Z be some features and F_g(y | z) the distribution of the scores of group g among people with Z = z. The
+gap that remains is the one between the standardised distributions
+
+    F*_g(y) = the mean over everyone of F_g(y | Z),
+
+in which each group has everyone's distribution of Z. Its largest absolute value is the remaining MCDP(0).
+
+People are put into cells: of one feature, its categories or quantiles; of several, quantiles of the score
+that a model predicts from them. A row of group g weighs 1 / P(g | Z), which a second model predicts (one
+feature's cells need none), and weights are scaled so that each group has everyone's share of every cell. No
+model predicts people it was fitted on. An error of one model matters only as far as the other is wrong too.
+
+The influence of each row on F*_g is known, so the errors of the curves are close to a Gaussian process. Its
+largest value is simulated, and intervals follow from it. They allow for the weights being estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import factorial
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from localparity._progress import foretold
+from localparity._text import outward_points, points, whole_percent
+from localparity._types import (
+    ArrayLike,
+    BoolArray,
+    Criterion,
+    FloatArray,
+    Groups,
+    IntArray,
+    ScoreRange,
+    Seed,
+)
+from localparity._validation import InputError, as_frame, as_probability, as_rng, setting
+from localparity.counts._comparison import Comparison
+from localparity.metrics import Interval, mcdp
+from localparity.predictions import Predictions
+from localparity.uncertainty import mcdp_interval
+
+if TYPE_CHECKING:
+    from localparity.models._encoding import FeatureColumn
+
+MOST_ROWS = 200_000
+"""Of more people than this, as many are drawn at random."""
+MOST_WITHOUT_COUNTERPART = 0.1
+"""The groups do not overlap where a larger share of people has no counterpart in some group."""
+LEAST_EFFECTIVE_SHARE = 0.05
+"""Nor where the weights leave less than this of a group's effective size."""
+
+_LEAST_GROUP = 50
+_ROWS_BY_CELL, _MOST_CELLS = 10, 100
+_ROWS_BY_QUANTILE, _MOST_QUANTILES = 20, 50
+_RARE, _MOST_CATEGORIES = 10, 200
+_LEAST_PROBABILITY = 0.05
+_LEAST_CUTOFFS, _MOST_CUTOFFS, _MOST_NUMBERS = 16, 64, 2e7
+_DRAWS = 4000
+_FOLDS = 5
+_COARSE_CELLS, _SEARCH_ROWS = 8, 20_000
+_LARGEST_SET = 3
+_REDRAWS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainedGap:
+    """What remains of a gap among people who are alike in some features.
+
+    Attributes
+    ----------
+    features : tuple of str
+        The features.
+    group_auc : Interval
+        How well they tell a group from the others: the area under the ROC curve, of the group told best.
+    without_counterpart : float
+        The share of people to whom nobody in some group is alike. They are left out.
+    effective_share : float
+        The effective size of the weighted groups over their size, of the group where it is smallest.
+    remaining : Interval or None
+        MCDP(0) when each group is weighted to everyone's distribution of the features; None where the groups
+        do not overlap.
+    explained : Interval or None
+        How much less that is than the MCDP(0) of the same people without weights; negative where it is more.
+    reason : str or None
+        Why there is no number.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(2000, random_state=0)
+    >>> age, sex = census.data[["age"]], census.sensitive_features
+    >>> lp.explain(census.score, age, sensitive_features=sex, random_state=0).features[0].name
+    'age'
+    """
+
+    features: tuple[str, ...]
+    group_auc: Interval
+    without_counterpart: float
+    effective_share: float
+    remaining: Interval | None = None
+    explained: Interval | None = None
+    reason: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The features, joined."""
+        return " + ".join(self.features)
+
+    @property
+    def sentence(self) -> str:
+        """What remains, in words."""
+        if self.remaining is None:
+            return f"{self.name}: {self.reason}."
+        share = whole_percent(self.without_counterpart)
+        left_out = f" {share} of people have no counterpart and are left out."
+        return (
+            f"Among people alike in {self.name}, the gap is {_size(self.remaining)}."
+            f"{left_out if self.without_counterpart >= 0.005 else ''}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """Which features carry a gap.
+
+    "Explained" is an association: the groups differ in these features where their scores differ. It does not
+    say what causes the gap, nor whether a feature is a good reason for it.
+
+    Attributes
+    ----------
+    total : Interval
+        MCDP(0) of everyone.
+    features : tuple of ExplainedGap
+        Each feature by itself, the one that explains most first; those without overlap last.
+    sets : tuple of ExplainedGap
+        The two and the three features that explain most together, added one at a time, and all features that
+        overlap. The intervals do not allow for this choice.
+    shares : dict
+        What each of the three features adds to what they explain together: its Shapley value, the mean over
+        all orders. Empty where a part of them does not overlap.
+    allowed : ExplainedGap or None
+        The features that were named as allowed, together.
+    uses : dict
+        With a model, MCDP(0) when a feature is redrawn for everyone, given the other features.
+    left_out : dict
+        The columns that are not used, each with the reason.
+    rows, sampled_from : int
+        How many people were compared, and how many there are.
+    confidence : float
+        The confidence of each interval.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(2000, random_state=0)
+    >>> sex = census.sensitive_features
+    >>> why = lp.explain(census.score, census.data, sensitive_features=sex, random_state=0)
+    >>> why.total.estimate > why.sets[-1].remaining.estimate
+    True
+    """
+
+    total: Interval
+    features: tuple[ExplainedGap, ...]
+    sets: tuple[ExplainedGap, ...]
+    shares: Mapping[str, float]
+    allowed: ExplainedGap | None
+    uses: Mapping[str, float]
+    left_out: Mapping[str, str]
+    rows: int
+    sampled_from: int
+    confidence: float
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The gap and what carries most of it, in words."""
+        best = next((gap for gap in self.features if gap.remaining is not None), None)
+        told = self.allowed or best
+        last = "" if self.rows == self.sampled_from else (f"{self.rows:,} of {self.sampled_from:,} people")
+        return (
+            f"The gap is {_size(self.total)}.",
+            "The groups do not overlap in any feature." if told is None else told.sentence,
+            *([f"A random {last} were compared."] if last else []),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain dictionaries and lists."""
+        return {**asdict(self), "sentences": list(self.sentences)}
+
+    def __str__(self) -> str:
+        return "\n".join((*self.sentences, *(gap.sentence for gap in self.sets)))
+
+
+def _size(interval: Interval) -> str:
+    return f"{points(interval.estimate)} ({outward_points(interval.low, interval.high, unit=False)})"
+
+
+def explain(
+    y_score: ArrayLike,
+    X: Any,
+    *,
+    sensitive_features: Groups,
+    y_true: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    cluster: ArrayLike | None = None,
+    criterion: Criterion = "demographic_parity",
+    allow: Sequence[str] = (),
+    model: Any = None,
+    score_range: ScoreRange = (0.0, 1.0),
+    min_group_size: int = _LEAST_GROUP,
+    confidence: float = 0.95,
+    random_state: Seed = None,
+) -> Explanation:
+    """Find which features carry the gap between groups: what remains of it among people alike in them.
+
+    A feature explains a gap as far as the gap goes away when each group is weighted to everyone's
+    distribution of the feature. That is an association, not a cause. Which features are a good reason for a
+    gap is for the reader to decide.
+
+    Parameters
+    ----------
+    y_score : array-like
+        Scores inside `score_range`.
+    X : data frame or array-like of shape (n_samples, n_features)
+        The features: numbers and texts, which may be missing. The score, the label, the group, an identifier
+        or a constant among them is left out and named.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row.
+    y_true : array-like, optional
+        Labels, where the criterion needs them.
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    cluster : array-like, optional
+        The person or household that each row belongs to; rows are assumed independent without it.
+    criterion : str
+        Which people are compared. "equalized_odds" is explained one label at a time.
+    allow : sequence of str
+        Features that you consider a good reason for a gap: `allowed` says what remains among people who are
+        alike in all of them.
+    model : object, optional
+        A function from X to scores, or an estimator with `predict_proba`: `uses` says what the model uses.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        Smaller groups are left out.
+    confidence : float
+        The probability with which each interval holds.
+    random_state : int, Generator or None
+        The seed.
+
+    Returns
+    -------
+    Explanation
+        What each feature, and the best sets of them, leave of the gap.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(2000, random_state=0)
+    >>> sex = census.sensitive_features
+    >>> why = lp.explain(census.score, census.data, sensitive_features=sex, random_state=0)
+    >>> why.rows, len(why.features) == census.data.shape[1]
+    (2000, True)
+    """
+    confidence, rng = as_probability(confidence), as_rng(random_state)
+    comparison = Comparison(criterion, min_group_size=min_group_size)
+    if len(comparison.labels) > 1:
+        hint = "use 'equal_opportunity' or 'predictive_equality'"
+        raise InputError(f"must compare people of one label, got {criterion!r}; {hint}", "criterion")
+    predictions = Predictions.from_arrays(
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        cluster=cluster,
+        score_range=score_range,
+    )
+    columns = _columns_of(X, len(predictions), allow)
+    compared = _compared_rows(predictions, comparison)
+    rows = compared if compared.size <= MOST_ROWS else np.sort(rng.choice(compared, MOST_ROWS, replace=False))
+    left_out = _unfit(columns, predictions, rows)
+    columns = [column for column in columns if column.name not in left_out]
+    search = _Search(_People.of(predictions, rows, rng), columns, rows, confidence, rng)
+    names = foretold(search.cells, len(search.cells), "features")
+    features = sorted((search.gap((name,)) for name in names), key=_rank)
+    sets = search.best_sets([gap.features[0] for gap in features if gap.remaining is not None])
+    total = mcdp_interval(
+        predictions,
+        criterion=criterion,
+        min_group_size=min_group_size,
+        confidence=confidence,
+        random_state=rng,
+    )
+    return Explanation(
+        total=total,
+        features=tuple(features),
+        sets=sets,
+        shares=search.shares(max((gap.features for gap in sets[: _LARGEST_SET - 1]), key=len, default=())),
+        allowed=search.gap(tuple(allow)) if allow else None,
+        uses={} if model is None else _uses(model, X, search, rows, score_range),
+        left_out=left_out,
+        rows=rows.size,
+        sampled_from=compared.size,
+        confidence=confidence,
+    )
+
+
+def _rank(gap: ExplainedGap) -> float:
+    return 2.0 if gap.remaining is None else gap.remaining.estimate
+
+
+# What is compared, and by which columns.
+
+
+def _columns_of(X: Any, rows: int, allow: Sequence[str]) -> list[FeatureColumn]:
+    from sklearn.base import BaseEstimator
+
+    from localparity.models._encoding import table_columns  # which needs scikit-learn
+
+    columns = table_columns(BaseEstimator(), X, reset=True)
+    length = len(columns[0].coded.codes)
+    if length != rows:
+        raise InputError(f"has {length:,} rows, {setting('y_score')} has {rows:,}", "X")
+    for name in allow:
+        if name not in {column.name for column in columns}:
+            raise InputError(f"must be columns of X, got {name!r}", "allow")
+    return columns
+
+
+def _compared_rows(predictions: Predictions, comparison: Comparison) -> IntArray:
+    """The rows whose label is compared, of groups that are large enough."""
+    compared = np.ones(len(predictions), dtype=bool)
+    (label,) = comparison.labels
+    if label is not None:
+        if predictions.labels is None:
+            raise InputError(
+                f"must be given with {setting(criterion=comparison.criterion)}, got None", "y_true"
+            )
+        compared = predictions.labels == label
+    least = comparison.min_group_size
+    large = np.bincount(predictions.group_codes[compared], minlength=len(predictions.groups)) >= least
+    if large.sum() < 2:
+        raise InputError(
+            f"must have at least two groups of {least} people, got {large.sum()}", "sensitive_features"
+        )
+    return np.flatnonzero(compared & large[predictions.group_codes])
+
+
+def _unfit(columns: Sequence[FeatureColumn], predictions: Predictions, rows: IntArray) -> dict[str, str]:
+    """The columns that cannot explain a gap, each with the reason."""
+    others = {"label": predictions.labels, "group": predictions.group_codes}
+    scores = predictions.scores[rows]
+    reasons = {}
+    for column in columns:
+        values, codes = np.unique(np.asarray(column.coded.codes)[rows], return_inverse=True)
+        same = next((what for what, other in others.items() if _is_same(codes, other, rows)), None)
+        if values.size == 1:
+            reasons[column.name] = "is constant"
+        elif not column.is_text and np.array_equal(np.asarray(column.values)[rows], scores):
+            reasons[column.name] = "is the score"
+        elif same is not None:
+            reasons[column.name] = f"is the {same}"
+        elif 2 * values.size > rows.size and (column.is_text or _counts_up(column, rows)):
+            reasons[column.name] = "looks like an identifier"
+    if len(reasons) == len(columns):
+        name, reason = next(iter(reasons.items()))
+        raise InputError(f"must have a feature that can explain a gap; column {name!r} {reason}", "X")
+    return reasons
+
+
+def _is_same(codes: IntArray, values: Any, rows: IntArray) -> bool:
+    """Whether each value has one code and each code one value."""
+    if values is None:
+        return False
+    others = np.unique(values[rows], return_inverse=True)[1]
+    width = int(others.max()) + 1
+    return bool(np.unique(codes * width + others).size == codes.max() + 1 == width)
+
+
+def _counts_up(column: FeatureColumn, rows: IntArray) -> bool:
+    """Whether numbers are whole and no two rows share one."""
+    numbers = np.asarray(column.values, dtype=np.float64)[rows]
+    whole = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
+    return bool(whole and np.unique(numbers).size == numbers.size)
+
+
+# The people compared, the balance between groups, and the curves that it gives.
+
+
+class _Balance(NamedTuple):
+    """The cell of each row, and one over the probability of each group given the features of the row."""
+
+    cells: IntArray
+    inverse: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class _People:
+    """Scores, how many cutoffs are below each, groups as codes from 0 on, and weights that sum to 1."""
+
+    scores: FloatArray
+    below: IntArray
+    codes: IntArray
+    weights: FloatArray
+    clusters: IntArray | None
+    folds: IntArray
+    cutoffs: int
+    groups: int
+
+    @classmethod
+    def of(cls, predictions: Predictions, rows: IntArray, rng: np.random.Generator) -> _People:
+        """The people of some rows."""
+        scores = predictions.scores[rows].astype(np.float64)
+        used, codes = np.unique(predictions.group_codes[rows], return_inverse=True)
+        weights = np.ones(rows.size) if predictions.weights is None else predictions.weights[rows]
+        pairs = used.size * (used.size - 1) // 2
+        most = int(np.clip(_MOST_NUMBERS / (rows.size * pairs), _LEAST_CUTOFFS, _MOST_CUTOFFS))
+        cutoffs = np.unique(scores)[:-1]
+        if cutoffs.size > most:
+            cutoffs = np.unique(np.quantile(scores, (np.arange(most) + 0.5) / most))
+        clusters = None if predictions.clusters is None else predictions.clusters[rows].astype(np.int64)
+        units = np.arange(rows.size) if clusters is None else clusters
+        folds = (rng.permutation(int(units.max()) + 1) % _FOLDS)[units]
+        below = np.searchsorted(cutoffs, scores)
+        return cls(scores, below, codes, weights / weights.sum(), clusters, folds, cutoffs.size, used.size)
+
+    def at(self, rows: BoolArray) -> _People:
+        """Some of them."""
+        return replace(
+            self,
+            scores=self.scores[rows],
+            below=self.below[rows],
+            codes=self.codes[rows],
+            weights=self.weights[rows] / self.weights[rows].sum(),
+            clusters=None if self.clusters is None else self.clusters[rows],
+            folds=self.folds[rows],
+        )
+
+    @cached_property
+    def ranks(self) -> FloatArray:
+        """The place of each score among all of them, from 0 to 1."""
+        return _ranks(self.scores) / self.scores.size
+
+    @property
+    def shares(self) -> FloatArray:
+        """The share of each group in the rows."""
+        return np.asarray(np.bincount(self.codes, minlength=self.groups) / self.codes.size)
+
+    def balanced_weights(self, balance: _Balance) -> FloatArray:
+        """The weights with which each group has everyone's share of every cell."""
+        own = self.weights * balance.inverse[np.arange(self.codes.size), self.codes]
+        key = balance.cells * self.groups + self.codes
+        everyone = np.bincount(balance.cells, self.weights)
+        return np.asarray(own * everyone[balance.cells] / np.bincount(key, own)[key])
+
+    def mcdp(self, weights: FloatArray) -> float:
+        """MCDP(0) with weights, over every cutoff there is."""
+        return float(mcdp(None, self.ranks, sensitive_features=self.codes, sample_weight=weights))
+
+    def gaps(self, balance: _Balance) -> tuple[FloatArray, FloatArray]:
+        """The gap of every pair at every cutoff, and the influence of each row, or cluster, on it."""
+        weights = self.balanced_weights(balance)
+        pairs = list(
+            combinations([self._curve(code, balance.cells, weights) for code in range(self.groups)], 2)
+        )
+        gaps = np.concatenate([first - second for (first, _), (second, _) in pairs])
+        influence = np.concatenate([first - second for (_, first), (_, second) in pairs], axis=1)
+        if self.clusters is not None:
+            from scipy.sparse import csr_matrix
+
+            ones = np.ones(self.clusters.size)
+            influence = csr_matrix((ones, (self.clusters, np.arange(ones.size)))) @ influence
+        return gaps, influence
+
+    def _curve(self, code: int, cells: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """A weighted group's share at or below each cutoff, and the influence of each row on it."""
+        own = np.flatnonzero(self.codes == code)
+        everyone = np.bincount(cells, self.weights)
+        sums = np.zeros((everyone.size, self.cutoffs + 1))
+        np.add.at(sums, (cells[own], self.below[own]), weights[own])
+        shares = np.cumsum(sums, axis=1)[:, :-1] / everyone[:, None]
+        curve = everyone @ shares
+        influence = self.weights[:, None] * (shares - curve)[cells]
+        leverage = np.minimum(weights[own] / everyone[cells[own]], 0.9)  # a row is close to its own mean
+        steps = (self.below[own, None] <= np.arange(self.cutoffs)) - shares[cells[own]]
+        influence[own] += (weights[own] / (1.0 - leverage))[:, None] * steps
+        return curve, influence
+
+
+# Intervals, from the largest value of a Gaussian process with the covariance of the gaps.
+
+
+class _Band:
+    """Gaps at the cutoffs, how far off all of them may be at once, and MCDP(0)."""
+
+    def __init__(self, gaps: FloatArray, influence: FloatArray, mcdp: float, normals: FloatArray) -> None:
+        values, vectors = np.linalg.eigh(influence.T @ influence)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        self.gaps, self.mcdp = gaps, mcdp
+        self._largest = np.abs(normals @ root.T).max(axis=1)
+
+    def error(self, alpha: float) -> float:
+        """What no gap is off by, except with probability alpha."""
+        return float(np.quantile(self._largest, 1.0 - alpha))
+
+    def signs_where_largest(self, alpha: float) -> FloatArray:
+        """The sign of each gap that may be the largest, 0 for the others."""
+        sizes = np.abs(self.gaps)
+        return np.asarray(np.sign(self.gaps) * (sizes >= sizes.max() - 2.0 * self.error(alpha)))
+
+
+def _intervals(
+    total: _Band, remaining: _Band, explained: _Band, confidence: float
+) -> tuple[Interval, Interval]:
+    """The intervals of what remains and of what is explained.
+
+    With T and R the two curves of gaps and t a cutoff where abs(T) is largest, max abs(T) - max abs(R) is at
+    most abs(T(t)) - abs(R(t)), hence at most sign(T(t)) (T - R)(t); it is also at most the upper end of the
+    first less the lower end of the second. From below, likewise. The bounds of a side share its error.
+    """
+    alpha = 1.0 - confidence
+    error, part = remaining.error(0.8 * alpha), alpha / 10.0
+    margin, apart = explained.error(4.0 * part), total.error(part) + remaining.error(part)
+    difference = total.mcdp - remaining.mcdp
+    above, below = total.signs_where_largest(part), remaining.signs_where_largest(part)
+    high = min((above * explained.gaps)[above != 0.0].max() + margin, difference + apart)
+    low = max((below * explained.gaps)[below != 0.0].min() - margin, difference - apart)
+    ends = max(remaining.mcdp - error, 0.0), min(remaining.mcdp + error, 1.0)
+    return (
+        Interval(ends[0], remaining.mcdp, ends[1], confidence),
+        Interval(float(min(low, difference)), difference, float(max(high, difference)), confidence),
+    )
+
+
+# One feature or several: cells, probabilities, overlap.
+
+
+class _Search:
+    """What remains with one feature or several, each computed once."""
+
+    def __init__(
+        self,
+        people: _People,
+        columns: Sequence[FeatureColumn],
+        rows: IntArray,
+        confidence: float,
+        rng: np.random.Generator,
+    ) -> None:
+        least = int(np.bincount(people.codes).min())
+        most = int(np.clip(least // _ROWS_BY_CELL, 2, _MOST_CELLS))
+        self.people, self.confidence, self.rng = people, confidence, rng
+        self.cells = {column.name: _cells_of(column, rows, most) for column in columns}
+        self.texts = {column.name for column in columns if column.is_text}
+        self.quantiles = int(np.clip(least // _ROWS_BY_QUANTILE, 2, _MOST_QUANTILES))
+        size = people.groups * (people.groups - 1) // 2 * people.cutoffs
+        self._normals = rng.standard_normal((_DRAWS, size))
+        self._gaps: dict[frozenset[str], ExplainedGap] = {}
+
+    def gap(self, names: tuple[str, ...]) -> ExplainedGap:
+        """What remains among people who are alike in some features."""
+        key = frozenset(names)
+        if key not in self._gaps:
+            self._gaps[key] = self._measure(names)
+        return replace(self._gaps[key], features=names)
+
+    def _measure(self, names: tuple[str, ...]) -> ExplainedGap:
+        people = self.people
+        balance, told = self._balance(names)
+        likely = (balance.inverse < 1.0 / (_LEAST_PROBABILITY * people.shares)).all(axis=1)
+        alike = likely & _in_all_groups(balance.cells, people.codes, people.groups)
+        without, effective = float(people.weights[~alike].sum()), 0.0
+        if without <= MOST_WITHOUT_COUNTERPART:
+            people = people.at(alike)
+            cells = np.unique(balance.cells[alike], return_inverse=True)[1]
+            balance = _Balance(cells, balance.inverse[alike])
+            effective = _effective_share(people.balanced_weights(balance), people)
+        gap = ExplainedGap(
+            features=names,
+            group_auc=_group_auc(told, self.people.codes, self.confidence),
+            without_counterpart=without,
+            effective_share=effective,
+        )
+        if without > MOST_WITHOUT_COUNTERPART:
+            share = whole_percent(without)
+            return replace(gap, reason=f"the groups do not overlap: {share} of people have no counterpart")
+        if effective < LEAST_EFFECTIVE_SHARE:
+            share = whole_percent(effective)
+            return replace(gap, reason=f"the groups hardly overlap: the weights leave {share} of a group")
+        remaining, explained = self._compare(people, balance)
+        return replace(gap, remaining=remaining, explained=explained)
+
+    def _compare(self, people: _People, balance: _Balance) -> tuple[Interval, Interval]:
+        """The intervals of what remains and of what is explained."""
+        plain = _Balance(np.zeros_like(balance.cells), np.ones_like(balance.inverse))
+        (before, before_influence), (after, after_influence) = people.gaps(plain), people.gaps(balance)
+        mcdps = people.mcdp(people.weights), people.mcdp(people.balanced_weights(balance))
+        total = _Band(before, before_influence, mcdps[0], self._normals)
+        remaining = _Band(after, after_influence, mcdps[1], self._normals)
+        influence = before_influence - after_influence
+        explained = _Band(before - after, influence, mcdps[0] - mcdps[1], self._normals)
+        return _intervals(total, remaining, explained, self.confidence)
+
+    def _balance(self, names: tuple[str, ...]) -> tuple[_Balance, FloatArray]:
+        """The balance, and the probability of each group as people in other folds tell it."""
+        people = self.people
+        if len(names) == 1:
+            told = _told_by_cells(self.cells[names[0]], people)
+            return _Balance(self.cells[names[0]], np.ones_like(told)), told
+        told = self._predicted(names, people.codes)
+        inverse = 1.0 / np.maximum(told, _LEAST_PROBABILITY * people.shares)
+        return _Balance(_quantile_cells(self._predicted(names, people.ranks), self.quantiles), inverse), told
+
+    def _predicted(self, names: Sequence[str], target: FloatArray | IntArray) -> FloatArray:
+        """A number, or the probability of each group, as features predict it by models of other folds."""
+        from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+        from threadpoolctl import threadpool_limits
+
+        features = np.column_stack([self.cells[name] for name in names])
+        is_class = target is self.people.codes
+        predicted = np.zeros((target.size, self.people.groups) if is_class else target.size)
+        settings: dict[str, Any] = {
+            "max_iter": 60,
+            "max_leaf_nodes": 8,
+            "min_samples_leaf": int(np.clip(target.size // 100, 10, 50)),
+            "early_stopping": False,
+            "categorical_features": [name in self.texts for name in names],
+            "random_state": 0,
+        }
+        with threadpool_limits(1):  # models this small gain nothing from threads, and may wait for them
+            for here in (self.people.folds == fold for fold in np.unique(self.people.folds)):
+                if is_class:
+                    classifier = HistGradientBoostingClassifier(**settings).fit(
+                        features[~here], target[~here]
+                    )
+                    predicted[np.ix_(here, classifier.classes_)] = classifier.predict_proba(features[here])
+                else:
+                    regressor = HistGradientBoostingRegressor(**settings).fit(features[~here], target[~here])
+                    predicted[here] = regressor.predict(features[here])
+        return predicted
+
+    def best_sets(self, names: Sequence[str]) -> tuple[ExplainedGap, ...]:
+        """The best sets of two and three of the features, the best of which is the first, and all of them."""
+        sets, chosen = [], tuple(names[:1])
+        while len(chosen) < min(_LARGEST_SET, len(names)):
+            chosen = min(((*chosen, name) for name in names if name not in chosen), key=self._rough_mcdp)
+            sets.append(chosen)
+        if len(names) > _LARGEST_SET:
+            sets.append(tuple(names))
+        return tuple(self.gap(features) for features in foretold(sets, len(sets), "sets of features"))
+
+    def _rough_mcdp(self, names: tuple[str, ...]) -> float:
+        """Roughly what remains, from the product of a few cells of each feature, of some of the people."""
+        chosen = np.arange(self.people.codes.size) < _SEARCH_ROWS
+        codes = self.people.codes[chosen]
+        joint = np.zeros(codes.size, dtype=np.int64)
+        for name in names:
+            cells = self.cells[name][chosen]
+            rates = np.bincount(cells, codes == 0) / np.maximum(np.bincount(cells), 1)
+            joint = joint * _COARSE_CELLS + _quantile_cells(rates[cells], _COARSE_CELLS)
+        alike = _in_all_groups(joint, codes, self.people.groups)
+        if alike.mean() < 1.0 - MOST_WITHOUT_COUNTERPART:
+            return 1.0
+        chosen[chosen] = alike
+        people = self.people.at(chosen)
+        cells = np.unique(joint[alike], return_inverse=True)[1]
+        return people.mcdp(people.balanced_weights(_Balance(cells, np.ones((cells.size, people.groups)))))
+
+    def shares(self, names: tuple[str, ...]) -> dict[str, float]:
+        """The Shapley values of some features."""
+        parts = [part for size in range(1, len(names) + 1) for part in combinations(names, size)]
+        worth = {frozenset[str](): 0.0}
+        for part in parts:
+            explained = self.gap(part).explained
+            if explained is None:
+                return {}
+            worth[frozenset(part)] = explained.estimate
+        shares = {}
+        for name in names:
+            others = [part for part in worth if name not in part]
+            orders = [factorial(len(part)) * factorial(len(names) - len(part) - 1) for part in others]
+            added = [worth[part | {name}] - worth[part] for part in others]
+            shares[name] = float(np.dot(orders, added) / factorial(len(names)))
+        return shares
+
+    def redraws(self, name: str) -> Iterator[IntArray]:
+        """For each row another one, whose features but `name` predict a feature like this row's."""
+        cells, others = self.cells[name], [other for other in self.cells if other != name]
+        near = np.zeros(cells.size, dtype=np.int64)
+        if others:
+            means = np.bincount(cells, self.people.ranks) / np.bincount(cells)
+            near = _quantile_cells(self._predicted(others, means[cells]), self.quantiles)
+        by_cell = np.argsort(near, kind="stable")
+        for _ in range(_REDRAWS):
+            order = np.empty_like(by_cell)
+            order[by_cell] = np.lexsort((self.rng.random(near.size), near))
+            yield order
+
+
+def _cells_of(column: FeatureColumn, rows: IntArray, most: int) -> IntArray:
+    """The cell of each row: a category, rare ones together, or a quantile; missing values have a cell too."""
+    if column.is_text:
+        codes, cells, counts = np.unique(
+            np.asarray(column.coded.codes)[rows], return_inverse=True, return_counts=True
+        )
+        common = np.argsort(-counts, kind="stable")[:_MOST_CATEGORIES]
+        is_common = np.isin(np.arange(codes.size), common) & (counts >= _RARE)
+        cells = np.where(is_common[cells], cells, codes.size)
+    else:
+        numbers = np.asarray(column.values, dtype=np.float64)[rows]
+        known = ~np.isnan(numbers)
+        cells = np.full(rows.size, most)
+        cells[known] = _quantile_cells(numbers[known], most)
+    return np.unique(cells, return_inverse=True)[1]
+
+
+def _quantile_cells(values: FloatArray, count: int) -> IntArray:
+    """The cell of each value; cells have about as many values each, and equal values share one."""
+    ends = np.unique(np.quantile(values, np.arange(1, count) / count))
+    return np.searchsorted(ends, values, side="right")
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    """The rank of each value from 1 on; equal values share their mean rank."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2.0)[places])
+
+
+def _told_by_cells(cells: IntArray, people: _People) -> FloatArray:
+    """The probability of each group in the cell of each row, from the rows of other folds."""
+    size = int(cells.max()) + 1
+    key = (people.folds * size + cells) * people.groups + people.codes
+    counts = np.bincount(key, minlength=_FOLDS * size * people.groups).reshape(_FOLDS, size, people.groups)
+    others = counts.sum(axis=0) - counts + people.shares
+    return np.asarray((others / others.sum(axis=2, keepdims=True))[people.folds, cells])
+
+
+def _in_all_groups(cells: IntArray, codes: IntArray, groups: int) -> BoolArray:
+    """The rows in whose cell every group has at least two rows."""
+    counts = np.bincount(cells * groups + codes, minlength=(int(cells.max()) + 1) * groups)
+    return np.asarray(np.all(counts.reshape(-1, groups) >= 2, axis=1))[cells]
+
+
+def _effective_share(weights: FloatArray, people: _People) -> float:
+    """The effective size with weights over that without the balance, of the group where it is least."""
+    sums = [np.bincount(people.codes, values) for values in (weights, weights**2)]
+    before = [np.bincount(people.codes, values) for values in (people.weights, people.weights**2)]
+    return float(np.minimum((sums[0] ** 2 / sums[1]) / (before[0] ** 2 / before[1]), 1.0).min())
+
+
+def _group_auc(told: FloatArray, codes: IntArray, confidence: float) -> Interval:
+    """The area under the ROC curve of the group told best, with the interval of DeLong et al. (1988)."""
+    tried = range(1, 2) if told.shape[1] == 2 else range(told.shape[1])
+    quantile = NormalDist().inv_cdf(1.0 - (1.0 - confidence) / 2.0 / len(tried))
+    areas = []
+    for code in tried:
+        own, ranks = codes == code, _ranks(told[:, code])
+        above = (ranks[own] - _ranks(told[own, code])) / (~own).sum()
+        below = (ranks[~own] - _ranks(told[~own, code])) / own.sum()
+        error = float(quantile * np.sqrt(above.var() / own.sum() + below.var() / (~own).sum()))
+        areas.append((float(above.mean()), error))
+    auc, error = max(areas)
+    return Interval(max(auc - error, 0.0), auc, min(auc + error, 1.0), confidence)
+
+
+def _uses(model: Any, X: Any, search: _Search, rows: IntArray, score_range: ScoreRange) -> dict[str, float]:
+    """MCDP(0) of a model's scores when each feature is redrawn for everyone."""
+    score: Callable[[Any], Any] = model if callable(model) else lambda table: model.predict_proba(table)[:, 1]
+    frame: Any = as_frame(X)
+    is_frame = hasattr(frame, "columns")
+    table: Any = frame[rows] if is_frame else np.asarray(X)[rows]
+    uses = {}
+    for name in foretold(search.cells, len(search.cells), "features"):
+        gaps = []
+        for order in search.redraws(name):
+            if is_frame:
+                changed = table.with_columns(table.get_column(name)[order].alias(name)).to_native()
+            else:
+                changed = table.copy()
+                changed[:, int(name[1:])] = table[order, int(name[1:])]
+            scores = np.asarray(score(changed))
+            gaps.append(mcdp(None, scores, sensitive_features=search.people.codes, score_range=score_range))
+        uses[name] = float(np.mean(gaps))
+    return uses

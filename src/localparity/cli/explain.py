@@ -1,0 +1,142 @@
+"""`localparity explain`: scores and features in, which features carry the gap out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import localparity as lp
+from localparity._text import outward_points, points, visible
+from localparity.auditing._files import Scorer, read_features
+from localparity.cli._commands import print_json
+from localparity.cli._options import (
+    ConfidenceOption,
+    CriterionOption,
+    EncodingOption,
+    GroupOption,
+    LabelOption,
+    PeopleArgument,
+    SeedOption,
+    SheetOption,
+    TextOption,
+    WeightOption,
+    check_labels,
+    parse_range,
+)
+from localparity.cli._tables import RemoteOption, open_file
+from localparity.results import ExplainedGap, Explanation
+
+_MOST_LINES = 12
+_BAR = 20
+_NAME = 24
+
+
+def explain(
+    file: PeopleArgument,
+    group: GroupOption,
+    score: Annotated[str | None, typer.Option(help="The column of the scores; --model makes them.")] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(help="The columns to explain by, separated by commas; by default all others."),
+    ] = None,
+    allow: Annotated[
+        str | None,
+        typer.Option(help="Columns that you consider a good reason for a gap, separated by commas."),
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="The folder of a saved model: also say what the model uses.")
+    ] = None,
+    label: LabelOption = None,
+    weight: WeightOption = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="The column that rows of one person or household share.")
+    ] = None,
+    criterion: CriterionOption = "demographic_parity",
+    text: TextOption = None,
+    score_range: Annotated[str, typer.Option(help="The lowest and the highest score.")] = "0,1",
+    confidence: ConfidenceOption = 0.95,
+    seed: SeedOption = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
+    allow_remote: RemoteOption = False,
+) -> None:
+    """Say which features carry the gap: what remains of it among people who are alike in them.
+
+    Explained is an association, not a cause. Which features are a good reason is for you to decide (--allow).
+
+    Exit codes: 0 when it is done, 2 for wrong usage or input.
+    """
+    check_labels(criterion, label)
+    ends = parse_range(score_range, "--score-range")
+    if (score is None) == (model is None):
+        raise typer.BadParameter("give --score or --model, one of them", param_hint="--score")
+    allowed = allow.split(",") if allow else []
+    table = open_file(file, encoding=encoding, sheet=sheet, allow_remote=allow_remote)
+    roles = [name for name in (score, label, weight, cluster, *group) if name is not None]
+    names = features.split(",") if features else [name for name in table.columns if name not in roles]
+    table.check([*names, *allowed])
+    numbers = [name for name in (score, label, weight) if name is not None]
+    known = table.read(numbers=numbers, values=[] if cluster is None else [cluster], groups=group)
+    scorer = None if model is None else Scorer.load(model)
+    people = read_features(table, names, text or [], extra="data", advice="use --text {} if it is a text")
+    explanation = lp.explain(
+        known[score] if score is not None else scorer.score(table, group),  # type: ignore[union-attr]
+        people,
+        sensitive_features={name: known[name] for name in group},
+        y_true=None if label is None else known[label],
+        sample_weight=None if weight is None else known[weight],
+        cluster=None if cluster is None else known[cluster],
+        criterion=criterion,
+        allow=allowed,
+        model=None if model is None else lp.load(model),
+        score_range=ends,
+        confidence=confidence,
+        random_state=seed,
+    )
+    if json:
+        print_json(explanation.to_dict())
+    else:
+        _show(explanation, f"{table.name}  {explanation.rows:,} people  by {' x '.join(group)}")
+
+
+def _show(explanation: Explanation, about: str) -> None:
+    lines = [visible(about), ""]
+    lines += [
+        f"  {start:<6}{sentence}"
+        for start, sentence in zip(("WHY", "", ""), explanation.sentences, strict=False)
+    ]
+    balanced = [gap for gap in explanation.features if gap.remaining is not None]
+    lines += ["", f"  {'alike in':<{_NAME}} remaining      95%  {'':<{_BAR}}  group AUC"]
+    lines += [_line(gap, explanation.total.estimate) for gap in balanced[:_MOST_LINES]]
+    lines += [f"  ... {len(balanced) - _MOST_LINES} more"] if len(balanced) > _MOST_LINES else []
+    lines += [f"  {visible(gap.name)}: {gap.reason}" for gap in explanation.features if gap.remaining is None]
+    together = [gap for gap in explanation.sets if gap.remaining is not None]
+    if together:
+        lines += ["", *(_line(gap, explanation.total.estimate) for gap in together)]
+    if explanation.uses:
+        least = sorted(explanation.uses.items(), key=lambda item: item[1])[:3]
+        redrawn = ", ".join(f"{visible(name)} {points(value)}" for name, value in least)
+        lines += ["", f"  with a feature redrawn for everyone, the model's gap is: {redrawn}"]
+    left_out = [f"{visible(name)} ({reason})" for name, reason in explanation.left_out.items()]
+    lines += [f"  not used: {', '.join(left_out)}"] if left_out else []
+    lines += ["", "  An association, not a cause. --allow a,b names the features that may explain."]
+    console = Console(width=max(80, Console().width))
+    console.print(Text("\n".join(lines)))
+
+
+def _line(gap: ExplainedGap, total: float) -> str:
+    """A feature or a set of them, what remains as a bar, and how well it tells the group."""
+    assert gap.remaining is not None
+    names = visible(gap.name)
+    if len(gap.features) > 3:
+        names = f"all {len(gap.features)} features"
+    names = names if len(names) <= _NAME else names[: _NAME - 3] + "..."
+    size = points(gap.remaining.estimate).partition(" ")[0]
+    interval = outward_points(gap.remaining.low, gap.remaining.high, unit=False)
+    bar = "#" * round(_BAR * min(gap.remaining.estimate / total, 1.0)) if total else ""
+    return f"  {names:<{_NAME}} {size:>9} {interval:>8}  {bar:<{_BAR}}  {gap.group_auc.estimate:.2f}"

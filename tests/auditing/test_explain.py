@@ -1,0 +1,240 @@
+"""What carries a gap, against sums over cells written out, and in populations whose truth is known."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import localparity as lp
+from localparity.auditing import _explain
+from localparity.cli._app import app
+
+
+def people(rows: int = 600, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """A text and a number that the group and the score depend on, and a number that neither depends on."""
+    rng = np.random.default_rng(seed)
+    number = rng.standard_normal(rows)
+    job = rng.choice(["nurse", "clerk", "driver"], rows, p=[0.3, 0.4, 0.3])
+    group = rng.random(rows) < 1 / (1 + np.exp(-number - 1.5 * (job == "nurse")))
+    score = 1 / (1 + np.exp(-number - (job == "nurse") - 0.5 * rng.standard_normal(rows)))
+    table = pd.DataFrame({"job": job, "number": number, "noise": rng.standard_normal(rows)})
+    return table, np.where(group, "b", "a"), score.round(3)
+
+
+def standardised_mcdp(scores: np.ndarray, groups: np.ndarray, cells: np.ndarray) -> float:
+    """The largest gap between the groups' mean distributions over cells: every cutoff, cell and group in turn."""
+    largest = 0.0
+    for cutoff in np.unique(scores):
+        shares = dict.fromkeys(np.unique(groups), 0.0)
+        for cell in np.unique(cells):
+            for group in shares:
+                here = (cells == cell) & (groups == group)
+                shares[group] += np.mean(cells == cell) * np.mean(scores[here] <= cutoff)
+        largest = max(largest, max(shares.values()) - min(shares.values()))
+    return largest
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_remains_is_the_sum_over_categories(seed: int) -> None:
+    table, group, score = people(seed=seed)
+    why = lp.explain(score, table[["job"]], sensitive_features=group, random_state=0)
+    (gap,) = why.features
+    expected = standardised_mcdp(score, group, table["job"].to_numpy())
+    total = lp.mcdp(None, score, sensitive_features=group)
+    assert gap.remaining.estimate == pytest.approx(expected, abs=1e-12)
+    assert gap.explained.estimate == pytest.approx(total - expected, abs=1e-12)
+    assert gap.remaining.low <= expected <= gap.remaining.high
+    assert why.total.estimate == total
+
+
+def test_the_order_and_the_sets() -> None:
+    table, group, score = people(3000)
+    why = lp.explain(score, table, sensitive_features=group, random_state=0)
+    assert [gap.name for gap in why.features][-1] == "noise"
+    nothing = why.features[-1].explained
+    assert nothing.low <= 0.0 <= nothing.high
+    assert [len(gap.features) for gap in why.sets] == [2, 3]
+    assert set(why.sets[0].features) == {"job", "number"}
+    assert why.sets[0].remaining.estimate < min(gap.remaining.estimate for gap in why.features)
+    assert sum(why.shares.values()) == pytest.approx(why.sets[1].explained.estimate)
+    assert "Among people alike in" in why.sentences[1]
+    assert json.loads(json.dumps(why.to_dict()))["rows"] == 3000
+
+
+def test_a_seed_gives_the_same_numbers() -> None:
+    table, group, score = people()
+    first, second = (lp.explain(score, table, sensitive_features=group, random_state=7) for _ in range(2))
+    assert first == second
+
+
+def test_groups_that_do_not_overlap_have_no_number() -> None:
+    table, group, score = people()
+    role = np.where(group == "a", "wife", "husband")
+    role[::3] = "child"
+    why = lp.explain(score, table.assign(role=role), sensitive_features=group, random_state=0)
+    gap = next(gap for gap in why.features if gap.name == "role")
+    assert gap.remaining is None
+    assert gap.explained is None
+    assert "do not overlap" in str(gap.reason)
+    assert gap.without_counterpart == pytest.approx(np.mean(role != "child"))
+    assert gap.group_auc.estimate > 0.8
+    assert all("role" not in gap.features for gap in why.sets)
+
+
+def test_few_people_without_a_counterpart_are_left_out() -> None:
+    table, group, score = people(2000)
+    job = table["job"].where(~((group == "a") & (np.arange(2000) % 20 == 0)), "monk")
+    (gap,) = lp.explain(score, job.to_frame(), sensitive_features=group, random_state=0).features
+    alike = (job != "monk").to_numpy()
+    assert gap.without_counterpart == pytest.approx(np.mean(~alike))
+    assert gap.remaining.estimate == pytest.approx(
+        standardised_mcdp(score[alike], group[alike], job[alike].to_numpy()), abs=1e-12
+    )
+    assert "left out" in gap.sentence
+
+
+def test_columns_that_cannot_explain_are_named() -> None:
+    table, group, score = people()
+    label = (score > 0.5).astype(int)
+    wrong = table.assign(one=1, id=range(600), key=[f"k{i}" for i in range(600)], p=score, y=label, who=group)
+    why = lp.explain(score, wrong, sensitive_features=group, y_true=label, random_state=0)
+    assert why.left_out == {
+        "one": "is constant",
+        "id": "looks like an identifier",
+        "key": "looks like an identifier",
+        "p": "is the score",
+        "y": "is the label",
+        "who": "is the group",
+    }
+    with pytest.raises(ValueError, match="column 'one' is constant"):
+        lp.explain(score, wrong[["one"]], sensitive_features=group)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sensitive_features": ["a"] * 600}, "at least two groups"),
+        ({"min_group_size": 590}, "at least two groups of 590 people, got 0"),
+        ({"criterion": "equalized_odds"}, "people of one label"),
+        ({"criterion": "equal_opportunity"}, "y_true"),
+        ({"allow": ["age"]}, "allow must be columns of X, got 'age'"),
+        ({"confidence": 1.5}, "confidence"),
+        ({"y_score": [0.5] * 3, "sensitive_features": ["a", "b", "a"]}, "X has 600 rows, y_score has 3"),
+    ],
+)
+def test_bad_arguments_are_named(change: dict[str, object], message: str) -> None:
+    table, group, score = people()
+    arguments = {"y_score": score, "X": table, "sensitive_features": group} | change
+    with pytest.raises(ValueError, match=message):
+        lp.explain(**arguments)
+
+
+def test_missing_values_are_a_cell_of_their_own() -> None:
+    table, group, score = people()
+    table.loc[::4, "job"] = None
+    (gap,) = lp.explain(score, table[["job"]], sensitive_features=group, random_state=0).features
+    cells = table["job"].fillna("none").to_numpy()
+    assert gap.remaining.estimate == pytest.approx(standardised_mcdp(score, group, cells), abs=1e-12)
+    table.loc[::5, "number"] = np.nan
+    assert lp.explain(score, table, sensitive_features=group, random_state=0).sets[0].remaining is not None
+
+
+def test_labels_choose_who_is_compared() -> None:
+    table, group, score = people(1200)
+    label = (np.random.default_rng(1).random(1200) < 0.5).astype(int)
+    why = lp.explain(
+        score,
+        table[["job"]],
+        sensitive_features=group,
+        y_true=label,
+        criterion="equal_opportunity",
+        random_state=0,
+    )
+    own = label == 1
+    expected = standardised_mcdp(score[own], group[own], table["job"].to_numpy()[own])
+    assert why.rows == own.sum()
+    assert why.features[0].remaining.estimate == pytest.approx(expected, abs=1e-12)
+
+
+def test_whole_weights_count_as_copies_and_clusters_undo_them() -> None:
+    table, group, score = people()
+    once = lp.explain(score, table[["job"]], sensitive_features=group, random_state=0).features[0]
+    weighted = lp.explain(
+        score, table[["job"]], sensitive_features=group, sample_weight=np.full(600, 3.0), random_state=0
+    ).features[0]
+    copies = lp.explain(
+        np.tile(score, 3),
+        pd.concat([table[["job"]]] * 3),
+        sensitive_features=np.tile(group, 3),
+        cluster=np.tile(np.arange(600), 3),
+        random_state=0,
+    ).features[0]
+    for other in (weighted, copies):
+        assert other.remaining.estimate == pytest.approx(once.remaining.estimate, abs=1e-12)
+        assert other.remaining.high - other.remaining.low == pytest.approx(
+            once.remaining.high - once.remaining.low, rel=0.1
+        )
+
+
+def test_three_groups_have_the_gap_of_the_worst_pair() -> None:
+    table, _, score = people(900)
+    group = np.random.default_rng(0).choice(["a", "b", "c"], 900)
+    score = np.where(group == "c", score**2, score)
+    (gap,) = lp.explain(score, table[["job"]], sensitive_features=group, random_state=0).features
+    expected = standardised_mcdp(score, group, table["job"].to_numpy())
+    assert gap.remaining.estimate == pytest.approx(expected, abs=1e-12)
+
+
+def test_of_many_people_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_explain, "MOST_ROWS", 400)
+    table, group, score = people()
+    why = lp.explain(score, table, sensitive_features=group, random_state=0)
+    assert (why.rows, why.sampled_from) == (400, 600)
+    assert "A random 400 of 600 people were compared." in why.sentences
+
+
+@pytest.mark.parametrize("as_array", [False, True])
+def test_what_a_model_uses(as_array: bool) -> None:
+    table, group, _ = people(1500)
+    X = table[["number", "noise"]].to_numpy() if as_array else table[["number", "noise"]]
+
+    def model(X: object) -> np.ndarray:
+        return 1 / (1 + np.exp(-np.asarray(X)[:, 0]))
+
+    why = lp.explain(model(X), X, sensitive_features=group, model=model, random_state=0)
+    number, noise = ("x0", "x1") if as_array else ("number", "noise")
+    assert why.uses[noise] == pytest.approx(why.total.estimate)
+    assert why.uses[number] < 0.5 * why.total.estimate
+
+
+def test_allowed_features_come_first() -> None:
+    table, group, score = people(2000)
+    why = lp.explain(score, table, sensitive_features=group, allow=["job", "number"], random_state=0)
+    assert why.allowed.features == ("job", "number")
+    assert why.sentences[1] == why.allowed.sentence
+
+
+def test_the_command_says_what_the_library_does(tmp_path: Path) -> None:
+    table, group, score = people(1500)
+    path = tmp_path / "scores.csv"
+    table.assign(p=score, sex=group, id=range(1500)).to_csv(path, index=False)
+    arguments = ["explain", str(path), "--score", "p", "--group", "sex"]
+    shown = CliRunner().invoke(app, arguments, env={"COLUMNS": "80"})
+    assert shown.exit_code == 0, shown.output
+    lines = shown.output.splitlines()
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 80
+    assert "not used: id (looks like an identifier)" in shown.output
+    done = CliRunner().invoke(app, [*arguments, "--features", "job,number", "--json"])
+    why = lp.explain(score, table[["job", "number"]], sensitive_features=group, random_state=0)
+    assert (
+        json.loads(done.output)["features"][0]["remaining"]["estimate"] == why.features[0].remaining.estimate
+    )
+    both = CliRunner().invoke(app, [*arguments, "--model", "model/"])
+    assert both.exit_code == 2
+    assert "give --score or --model" in both.output
