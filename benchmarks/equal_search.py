@@ -27,7 +27,7 @@ from localparity.paper._data import load_samples
 from localparity.paper._store import PartScores
 
 if TYPE_CHECKING:
-    from localparity.models.networks import Trainer
+    from localparity.models.networks._trainer import Trainer
 
 # The settings that every method may have, and how they are drawn.
 
@@ -311,9 +311,10 @@ def train_with(
     """Train a method with drawn settings at several seeds and strengths; the trainers have the networks."""
     import torch
 
-    from localparity.models.networks import Trainer, TrainingSettings
+    from localparity.models.networks import TrainingSettings
     from localparity.models.networks._methods import make_method
     from localparity.models.networks._networks import multilayer
+    from localparity.models.networks._trainer import Trainer
     from localparity.paper._resnet import resnet18
     from localparity.paper._train import prepare
 

@@ -123,10 +123,10 @@ def measure(scores: Any, labels: Any, groups: Any) -> tuple[float, float]:
     return float(average_precision_score(labels, scores)), lp.mcdp(None, scores, sensitive_features=groups)
 
 
-TrainAt = Callable[..., Attempt[Fit]]
+TrainAt = Callable[..., Attempt]
 
 
-def doubling(train_at: TrainAt, bound: float) -> list[Attempt[Fit]]:
+def doubling(train_at: TrainAt, bound: float) -> list[Attempt]:
     """Double the strength until the bound is met, then bisect four times: every fit is whole."""
     fits = [train_at(0.0)]
     strength = 0.1
@@ -141,7 +141,7 @@ def doubling(train_at: TrainAt, bound: float) -> list[Attempt[Fit]]:
     return fits
 
 
-SEARCHES: dict[str, Callable[[TrainAt, float], list[Attempt[Fit]]]] = {
+SEARCHES: dict[str, Callable[[TrainAt, float], list[Attempt]]] = {
     "doubling and bisection": doubling,
     "short fits and up to three whole ones": search_strength,
 }
@@ -162,7 +162,7 @@ class Found(NamedTuple):
 def search(name: str, fits: Fits, bound: float) -> Found:
     work = 0.0
 
-    def train_at(strength: float, title: str = "", *, short: bool = False) -> Attempt[Fit]:
+    def train_at(strength: float, title: str = "", *, short: bool = False) -> Attempt:
         nonlocal work
         fit = fits.at(strength, short=short)
         work += fit.steps / PACES[fits.model].steps

@@ -32,12 +32,10 @@ def measure(strength, learning_rate=0.1, **booster_params):
 
 def objective(trial):
     """Average precision; MCDP is a constraint."""
-    mcdp, average_precision = measure(
-        trial.suggest_float("strength", 0.01, 3.0, log=True),
-        trial.suggest_float("learning_rate", 0.02, 0.3, log=True),
-        num_leaves=trial.suggest_int("num_leaves", 2, 31, log=True),
-        min_data_in_leaf=trial.suggest_int("min_data_in_leaf", 5, 200, log=True),
-    )
+    strength = trial.suggest_float("strength", 0.01, 3.0, log=True)
+    learning_rate = trial.suggest_float("learning_rate", 0.02, 0.3, log=True)
+    leaves = trial.suggest_int("num_leaves", 2, 31, log=True)
+    mcdp, average_precision = measure(strength, learning_rate, num_leaves=leaves)
     trial.set_constraint("mcdp", mcdp - 0.1)
     return average_precision
 
@@ -51,11 +49,8 @@ trials = [(trial.constraints["mcdp"] + 0.1, trial.value) for trial in study.tria
 figure, ax = plt.subplots(figsize=(7, 5), layout="constrained")
 ax.axvspan(0.0, 0.1, color="#009E73", alpha=0.1, lw=0)
 ax.text(0.01, 0.02, "within the bound", color="#009E73", transform=ax.transAxes)
-for points, name, colour, marker in (
-    (grid, "twelve strengths", "#0072B2", "s"),
-    (trials, "twelve trials of Optuna", "#D55E00", "o"),
-):
-    ax.scatter(*zip(*points, strict=True), color=colour, marker=marker)
+for points, name, colour in ((grid, "twelve strengths", "#0072B2"), (trials, "Optuna", "#D55E00")):
+    ax.scatter(*zip(*points, strict=True), color=colour)
     ax.annotate(name, max(points), (0, 8), textcoords="offset points", ha="right", color=colour)
 ax.set(xlabel="MCDP(0)", ylabel="average precision", xlim=(0.0, None))
 for axis in (ax.xaxis, ax.yaxis):

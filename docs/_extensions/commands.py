@@ -24,6 +24,7 @@ EXAMPLES = {
     ),
     "compare": ("compare people.csv --target income --group sex --max-mcdp 0.05", "/how_to/which_model"),
     "demo": ("demo", "/start/install"),
+    "explain": ("explain people.csv --score p --group sex", "/how_to/explain"),
     "fetch": ("fetch adult", "/research/paper"),
     "monitor": ("monitor append watch today.csv --score p --group sex --max-mcdp 0.1", "/how_to/monitoring"),
     "plan": ("plan --group-sizes 300,500", "/how_to/how_many_people"),

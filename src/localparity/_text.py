@@ -266,17 +266,6 @@ def number_text(number: float, digits: int | None = None) -> str:
     return f"{exact:,f}"
 
 
-def signed_points(fraction: float) -> str:
-    """A difference in points, with its sign.
-
-    Examples
-    --------
-    >>> signed_points(-0.0123), signed_points(0.0)
-    ('-1.23', '0.00')
-    """
-    return f"{round(100.0 * fraction, 2) + 0.0:.2f}"
-
-
 def interval_text(interval: Ends) -> str:
     """An interval.
 

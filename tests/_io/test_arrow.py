@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from contextlib import closing
 
 import duckdb
 import numpy as np
@@ -14,7 +15,7 @@ from localparity._io._arrow import ArrowStream, Batch
 
 def read(source: object) -> list[Batch]:
     found = []
-    with ArrowStream(source.__arrow_c_stream__()) as stream:  # type: ignore[attr-defined]
+    with closing(ArrowStream(source.__arrow_c_stream__())) as stream:  # type: ignore[attr-defined]
         while (batch := stream.next_batch()) is not None:
             found.append(batch)
     return found
@@ -56,9 +57,8 @@ def test_an_error_on_the_way_is_raised_and_the_connection_stays_usable() -> None
         )
         with pytest.raises((OSError, duckdb.Error), match="too late"):
             read(failing)
-        with ArrowStream(
-            connection.sql("SELECT i::FLOAT AS s FROM range(10000000) t(i)").__arrow_c_stream__()
-        ) as left:
+        many = connection.sql("SELECT i::FLOAT AS s FROM range(10000000) t(i)")
+        with closing(ArrowStream(many.__arrow_c_stream__())) as left:
             first = left.next_batch()
         assert connection.sql("SELECT 1").fetchall() == [(1,)]
     assert first is not None

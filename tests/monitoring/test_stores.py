@@ -211,17 +211,6 @@ def test_passwords_are_not_shown() -> None:
     assert "sh" not in str(refused.value).replace("must", "").replace("password", "")
 
 
-def test_tables_of_an_earlier_version_are_refused(postgres: str) -> None:
-    psycopg = pytest.importorskip("psycopg")
-    with closing(psycopg.connect(postgres, autocommit=True)) as connection:
-        connection.execute("CREATE DATABASE earlier")
-    url = postgres.replace("/postgres", "/earlier")
-    with closing(psycopg.connect(url, autocommit=True)) as connection:
-        connection.execute("CREATE TABLE localparity_monitors (monitor TEXT)")
-    with pytest.raises(ValueError, match="/earlier has tables of a monitor of an earlier localparity"):
-        Monitor(url)
-
-
 def test_what_a_server_complains_of_is_one_line(postgres: str, tmp_path: Path) -> None:
     psycopg = pytest.importorskip("psycopg")
     with closing(psycopg.connect(postgres, autocommit=True)) as connection:

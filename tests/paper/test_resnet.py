@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from localparity.models.networks import METHODS, TensorRows, Trainer, TrainingSettings
+from localparity.models.networks import METHODS, TensorRows, TrainingSettings
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, random_layers
+from localparity.models.networks._trainer import Trainer
 from localparity.paper._resnet import imagenet_weights, resnet18
 
 

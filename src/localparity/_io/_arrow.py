@@ -92,7 +92,7 @@ class _Column:
 class ArrowStream:
     """The record batches of an Arrow C stream, given the capsule that ``__arrow_c_stream__`` returns.
 
-    Its columns are numbers. Closing it, or the end of a ``with`` block, ends the query behind it.
+    Its columns are numbers. Closing it ends the query behind it.
     """
 
     def __init__(self, capsule: Any) -> None:
@@ -112,10 +112,8 @@ class ArrowStream:
         """The stream, which the capsule owns."""
         return _Stream.from_address(_pointer(self._capsule, b"arrow_array_stream"))
 
-    def __enter__(self) -> ArrowStream:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Release the stream."""
         if self._stream.release:
             self._stream.release(byref(self._stream))
 

@@ -26,13 +26,7 @@ _PASSWORD = re.compile(r"(?P<before>^[a-z][a-z0-9+.-]*://[^:/?@]*:).*(?=@)", re.
 _SECRET = re.compile(r"(?P<before>[?&][^=&]*(?:pass|pwd|secret|token|key|sig)[^=&]*=)[^&]*", re.IGNORECASE)
 
 
-def connect(
-    database: str = ":memory:",
-    *,
-    read_only: bool = False,
-    memory_limit: str | None = None,
-    allow_remote: bool = False,
-) -> DuckDBPyConnection:
+def connect(*, memory_limit: str | None = None, allow_remote: bool = False) -> DuckDBPyConnection:
     """A connection; `allow_remote` lets DuckDB install what it needs to read from other machines."""
     import duckdb
 
@@ -41,7 +35,7 @@ def connect(
     config["temp_directory"] = _spill_folder()
     if memory_limit is not None:
         config["memory_limit"] = memory_limit
-    return duckdb.connect(database, read_only=read_only, config=config)
+    return duckdb.connect(config=config)
 
 
 @cache

@@ -128,9 +128,7 @@ class Transcoded:
 
     def copy(self, file: str, encoding: str | None) -> str:
         """The path of a file's copy; of the file itself where it is UTF-8, or not on this machine."""
-        if not Path(file).is_file():
-            return file
-        encoding = encoding or _marked(file)
+        encoding = (encoding or _marked(file)) if Path(file).is_file() else None
         if encoding is None:
             return file
         if self._folder is None:

@@ -10,7 +10,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from copy import copy
 from functools import partial
 from os import PathLike, fspath
@@ -111,7 +111,9 @@ class Table:
                 "source",
             )
         else:
-            paths = [source] if isinstance(source, str) else _paths(source)
+            paths = [fspath(path) for path in ([source] if isinstance(source, str | PathLike) else source)]
+            if not paths:
+                raise InputError("must name at least one file, got none", "source")
             check_remote(paths, allow_remote=allow_remote)
             connection = connect(memory_limit=memory_limit, allow_remote=allow_remote)
             self._query = connection.sql
@@ -306,7 +308,8 @@ class Table:
     def stream(self, query: str) -> Generator[Batch, None, None]:
         """The result of a query in batches of columns of numbers, of which few are in memory at a time."""
         try:
-            with ArrowStream(self._wait(lambda: self._query(query).__arrow_c_stream__())) as stream:
+            capsule = self._wait(lambda: self._query(query).__arrow_c_stream__())
+            with closing(ArrowStream(capsule)) as stream:
                 while (batch := self._wait(stream.next_batch)) is not None:
                     yield batch
         except (self._error, OSError) as error:
@@ -369,13 +372,6 @@ def open_table(
 def as_table(source: Source | DuckDBPyRelation | Table, **options: Any) -> Table:
     """A table as it is, and that of any other source with some options."""
     return source if isinstance(source, Table) else Table(source, **options)
-
-
-def _paths(source: PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:
-    paths = [source] if isinstance(source, PathLike) else list(source)
-    if not paths:
-        raise InputError("must name at least one file, got none", "source")
-    return [fspath(path) for path in paths]
 
 
 # Columns that no model should learn from: those that say who a row is, or nearly say its class.

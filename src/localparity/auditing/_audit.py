@@ -401,7 +401,16 @@ class Audit:
 
     def to_frame(self) -> Any:
         """Return all pairs at all epsilons, one row for each, as a frame of `library`, or of pandas."""
-        return pair_frame(self)
+        rows = pair_records(self)
+        if self.library in (None, "pandas"):
+            return require("pandas", extra="data").DataFrame(rows)
+        # Imported here: only those who have frames need it.
+        import narwhals as nw
+
+        columns = {name: [row[name] for row in rows] for name in rows[0]}
+        for name in ("group_a", "group_b"):
+            columns[name] = _of_one_type(columns[name])
+        return nw.from_dict(columns, backend=self.library).to_native()  # type: ignore[arg-type]
 
     def to_html(
         self, path: str | PathLike[str], *, force: bool = False, **options: Unpack[DocumentKeywords]
@@ -447,23 +456,6 @@ class Audit:
         from localparity.report._terminal import TerminalDocument
 
         yield TerminalDocument(Document(audits={"Audit": self}))
-
-
-# The pairs of an audit as a data frame, of pandas or of the library whose frames were audited.
-
-
-def pair_frame(audit: Audit) -> Any:
-    """All pairs at all epsilons, a row for each."""
-    rows = pair_records(audit)
-    if audit.library in (None, "pandas"):
-        return require("pandas", extra="data").DataFrame(rows)
-    # Imported here: only those who have frames need it.
-    import narwhals as nw
-
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
-    for name in ("group_a", "group_b"):
-        columns[name] = _of_one_type(columns[name])
-    return nw.from_dict(columns, backend=audit.library).to_native()  # type: ignore[arg-type]
 
 
 def _of_one_type(groups: list[Any]) -> list[Any]:

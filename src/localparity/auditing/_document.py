@@ -20,7 +20,6 @@ from localparity.auditing._tables import (
     findings_table,
     groups_table,
     models_table,
-    paired_table,
     pairs_table,
     scoring_tables,
     shares_table,
@@ -182,18 +181,6 @@ def header_rows(audit: Audit) -> list[tuple[str, str]]:
     ]
 
 
-def header_line(audit: Audit, *, checksum: bool = True) -> str:
-    """The same on one line, for a terminal."""
-    found = audit.provenance
-    parts = [f"{audit.rows:,} rows"]
-    if found is not None:
-        if checksum and len(found.files) == 1 and found.files[0].sha256 is not None:
-            parts.append(f"sha256 {found.files[0].sha256}")
-        parts.append(found.date)
-    seed = "" if found is None or found.seed is None else f", seed {found.seed}"
-    return ", ".join([*parts, f"{audit.n_resamples:,} resamples{seed}", f"localparity {__version__}"])
-
-
 class DocumentKeywords(TypedDict, total=False):
     """Fields of a `Document`, for functions that take them as keyword arguments."""
 
@@ -334,7 +321,6 @@ class Document:
                 heading="On the same people",
                 sentences=tuple(paired.sentence(name) for name in paired.found),
                 facts=(("Same people", paired.promise),),
-                tables=(paired_table(paired),),
             )
         yield Section(name="findings", heading="MCDP", tables=(findings_table(audits),))
         epsilons = sum(len(audit.findings) for audit in audits.values())
@@ -371,9 +357,8 @@ class Document:
             model=name,
         )
         yield Section(name="assumptions", heading="What is assumed", sentences=audit.assumptions, model=name)
-        line = () if audit.provenance is None else (header_line(audit),)
         facts = tuple(header_rows(audit))
-        yield Section(name="audited", heading="What was audited", sentences=line, facts=facts, model=name)
+        yield Section(name="audited", heading="What was audited", facts=facts, model=name)
 
     def check_sizes(self) -> None:
         """Raise an error where a group has too few people for what leaves the machine."""

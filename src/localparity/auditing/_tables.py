@@ -12,20 +12,16 @@ from localparity._text import (
     group_text,
     number_text,
     outward_percent,
-    p_value_text,
     pair_text,
-    signed_points,
     visible,
 )
 from localparity.auditing._wording import over_what, p_value_at, pair_name
 from localparity.metrics import Interval
-from localparity.uncertainty._permutation import least_p_value
 
 if TYPE_CHECKING:
     from localparity.auditing._answer import Answer
     from localparity.auditing._audit import Audit
     from localparity.auditing._findings import PairSummary
-    from localparity.auditing._paired_models import PairedModels
     from localparity.metrics import ScoringRates
     from localparity.uncertainty import WithinStrata
 
@@ -90,17 +86,6 @@ class ReportTable:
             rows += some if times[model] <= most else []
         return replace(self, rows=tuple(rows))
 
-    def without(self, *columns: str) -> ReportTable:
-        """The same without some columns of numbers that rows share."""
-        head = (*self.names, *self.numbers)
-        places = [place for place, name in enumerate(head) if name not in columns]
-        return replace(
-            self,
-            numbers=tuple(name for name in self.numbers if name not in columns),
-            rows=tuple(tuple(row[place] for place in places) for row in self.rows),
-            shared=self.shared - (len(head) - len(places)),
-        )
-
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
@@ -136,30 +121,6 @@ def numbers_of(audit: Audit, place: int) -> tuple[str, str, str]:
     finding = audit.findings[place]
     p_value = None if finding.test is None else finding.test.p_value
     return _percent(finding.mcdp), _interval(finding.interval), _p_value(audit, place, p_value)
-
-
-def paired_table(paired: PairedModels) -> ReportTable:
-    """The models on the same people, each compared with the first."""
-    others = list(paired.found.values())
-    rows = [(paired.first, _percent(others[0].first), "-", "-", "-")]
-    for name, found in paired.found.items():
-        low, change, high = (
-            Shown(signed_points(points), points)
-            for points in (found.difference.low, found.difference.estimate, found.difference.high)
-        )
-        rows.append(
-            (
-                name,
-                _percent(found.second),
-                change,
-                Shown(f"{low} to {high}", low.value, high.value),
-                Shown(p_value_text(found.p_value, least_p_value(paired.n_resamples)), found.p_value),
-            )
-        )
-    interval = f"{100 * others[0].difference.confidence:g}% interval"
-    numbers = (f"MCDP({paired.epsilon:g})", "points more", interval, "p-value")
-    caption = f"The models on the same people, compared with {paired.first}"
-    return ReportTable("paired", caption, ("model",), numbers, tuple(rows))
 
 
 def findings_table(audits: Mapping[str, Audit]) -> ReportTable:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
-from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter
 from pathlib import Path
 from textwrap import wrap
 from typing import Annotated, Any, Literal, get_args
@@ -34,6 +33,7 @@ from localparity.cli._options import (
     check_file,
     check_folder,
     check_labels,
+    expanding,
     parse_range,
 )
 from localparity.cli._tables import RemoteOption, announce_remote
@@ -170,20 +170,11 @@ def with_watch(command: Callable[..., None]) -> Callable[..., None]:
         )
         for field in fields(Watch)
     ]
-    own = signature(command, eval_str=True)
-    parameters = []
-    for parameter in own.parameters.values():
-        parameters += options if parameter.name == "asked" else [parameter]
 
-    @wraps(command)
-    def with_options(**given: Any) -> None:
-        values = {option.name: given.pop(option.name) for option in options}
-        asked = TypedWatch({name: value for name, value in values.items() if value is not None})
-        command(asked=asked, **given)
+    def typed(**values: Any) -> TypedWatch:
+        return TypedWatch({name: value for name, value in values.items() if value is not None})
 
-    with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return with_options
+    return expanding(command, {"asked": (options, typed)})
 
 
 def _unless_kept(annotation: Any, default: Any) -> Any:

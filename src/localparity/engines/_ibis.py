@@ -145,8 +145,8 @@ class IbisScores(TableScores):
         self._untyped = self._ibis.get_backend(table).name == "sqlite"
         kind = table.schema()[columns.score]
         super().__init__(columns, np.dtype("f4" if kind.is_float32() else "f8"))
-        given = table.select(**self._selected())
-        self._rows = given.mutate(valid=self._valid(given))
+        selected = table.select(**self._selected())
+        self._rows = selected.mutate(valid=self._valid(selected))
         self._people: dict[Any, int] | None = None
 
     def count_cells(self, level: int, within: CellSelection | None = None) -> CellTable:
@@ -240,8 +240,8 @@ class IbisScores(TableScores):
             lists = [within.numbers[start : start + _MOST_LISTED].tolist() for start in starts]
             parts = [parts[0].filter(cell.isin(numbers)) for numbers in lists]
         arrow = require("pyarrow", extra="warehouse")
-        found = arrow.concat_tables(page for part in parts for page in self._pages(part, place))
-        counted = self._checked(self._counted(found), within)
+        pages = arrow.concat_tables(page for part in parts for page in self._pages(part, place))
+        counted = self._checked(self._counted(pages), within)
         if within is None:
             rows = np.bincount(counted.codes, counted.columns["n"], minlength=len(counted.keys))
             if rows.tolist() != [self._people.get(key, 0) for key in counted.keys]:
@@ -291,17 +291,17 @@ class IbisScores(TableScores):
         keyed = rows.group_by(*self._short_keys).aggregate(
             n=weighing, rows=rows.count(), valid=rows.valid.sum()
         )
-        found = self._fetch(keyed.limit(2 * MOST_GROUPS + 1)).to_pylist()
-        if not found:
+        counted = self._fetch(keyed.limit(2 * MOST_GROUPS + 1)).to_pylist()
+        if not counted:
             raise InputError("the table has no rows")
-        if any(each["valid"] < each["rows"] for each in found):
+        if any(row["valid"] < row["rows"] for row in counted):
             self._reject(self._fetch(rows.filter(~rows.valid).limit(1)).to_pylist()[0], None)
         for short, name in self.columns.groups.items():
-            lacking = sum(each["rows"] for each in found if is_missing(each[short]))
+            lacking = sum(row["rows"] for row in counted if is_missing(row[short]))
             if lacking:
-                total = sum(each["rows"] for each in found)
+                total = sum(row["rows"] for row in counted)
                 raise InputError(f"has no value in {lacking:,} of {total:,} rows", column=name)
-        people = {self._key(*(each[name] for name in self._short_keys)): int(each["n"]) for each in found}
+        people = {self._key(*(row[name] for name in self._short_keys)): int(row["n"]) for row in counted}
         names = " and ".join(map(repr, self.columns.group))
         check_group_count(len({group for group, _ in people}), f"column {names}")
         return people
@@ -321,8 +321,8 @@ def _of_another_type(name: str, kind: Any, wanted: str) -> ValueError:
 
 def driver_errors() -> tuple[type[Exception], ...]:
     """The errors of Ibis and of the drivers that are loaded."""
-    drivers = (sys.modules[name] for name in _DRIVERS if name in sys.modules)
-    return require("ibis.common.exceptions", extra="warehouse").IbisError, *(each.Error for each in drivers)
+    errors = (sys.modules[name].Error for name in _DRIVERS if name in sys.modules)
+    return require("ibis.common.exceptions", extra="warehouse").IbisError, *errors
 
 
 # A table of a database, by the database's address.

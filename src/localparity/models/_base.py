@@ -6,8 +6,7 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -27,11 +26,9 @@ from localparity.models._bound import (
     round_up,
     search_strength,
 )
-from localparity.models._encoding import TableFeatures, UnseenValuesWarning
+from localparity.models._encoding import TableFeatures, UnseenValuesWarning, level_of_caller
 from localparity.models._folder import FolderMixin, as_json, dump_classes, restore_classes, restore_groups
 from localparity.models._rows import RowsClassifier, TrainingRows, as_seed
-
-# What one kind of model does for `BoundedClassifier`: it is trained, gives scores and is stored.
 
 
 class Model(ABC):
@@ -64,24 +61,17 @@ class Pace(NamedTuple):
         return Pace(math.ceil(self.steps / 8), min(4.0 * self.learning_rate, max(1.0, self.learning_rate)))
 
 
-AnyModel = TypeVar("AnyModel", bound=Model)
-
-
-class Backend(ABC, Generic[AnyModel]):
+class Backend(ABC):
     """Trains models of one kind on the rows of one call of `fit`, at the `pace` of a whole fit."""
 
     pace: Pace
 
     @abstractmethod
-    def train(self, strength: float, pace: Pace, progress: Progress | None = None) -> AnyModel:
+    def train(self, strength: float, pace: Pace, progress: Progress | None = None) -> Model:
         """Return the model trained at a strength; every strength starts alike.
 
         `progress` is called with a record of each step, or tree.
         """
-
-    def finish(self, model: AnyModel) -> AnyModel:
-        """Return the model that is kept, and free what only training needs."""
-        return model
 
 
 class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimator):  # type: ignore[misc]
@@ -91,7 +81,7 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
     """
 
     _model_type: ClassVar[type[Model]]
-    _backend_type: ClassVar[Callable[..., Backend[Any]]]
+    _backend_type: ClassVar[Callable[..., Backend]]
 
     strength: float | None
     max_mcdp: float | None
@@ -154,26 +144,26 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
         else:
             assert validation is not None
             model = self._search(backend, validation, tested)
-        self.model_ = backend.finish(model)
+        self.model_ = model
 
     @abstractmethod
     def _default_strength(self) -> float:
         """Return the strength where neither it nor a bound is given."""
 
-    def _search(self, backend: Backend[Any], validation: TrainingRows, tested: TrainingRows | None) -> Model:
+    def _search(self, backend: Backend, validation: TrainingRows, tested: TrainingRows | None) -> Model:
         """Return the most accurate model within the bound, else warn and return the nearest.
 
         With a confidence, the search on the validation part says which models are tested and in which order.
         """
         bound = Bound.of(self)
 
-        def train_at(strength: float, title: str, *, short: bool = False) -> Attempt[Model]:
+        def train_at(strength: float, title: str, *, short: bool = False) -> Attempt:
             model = self._train(backend, strength, title, short=short)
             return Attempt(strength, bound.measure(validation, model.scores(validation.features)), model)
 
-        def test(attempt: Attempt[Model]) -> Attempt[Model]:
+        def test(attempt: Attempt) -> Attempt:
             assert tested is not None
-            return replace(attempt, measured=bound.measure(tested, attempt.model.scores(tested.features)))
+            return attempt._replace(measured=bound.measure(tested, attempt.model.scores(tested.features)))
 
         if tested is None:
             attempts = search_strength(train_at, bound.max_mcdp)
@@ -186,9 +176,10 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
         self.strength_, self.bound_met_ = chosen.strength, bound.is_met(chosen.measured)
         if not self.bound_met_:
             message = self._describe_failure(bound, chosen.measured)
-            warnings.warn(message, BoundNotMetWarning, stacklevel=5)
+            warnings.warn(message, BoundNotMetWarning, stacklevel=level_of_caller())
         self.promise_ = self._describe_choice(bound, chosen.measured, tested)
-        return chosen.model
+        model: Model = chosen.model
+        return model
 
     def _describe_failure(self, bound: Bound, chosen: Measured) -> str:
         """Return the message for a bound that no trial met."""
@@ -218,12 +209,11 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
         known = bound._replace(max_mcdp=round_up(chosen.at_most)).promise_of_test(tested)
         return f"max_mcdp={bound.max_mcdp:g} was not met. {known}"
 
-    def _train(self, backend: Backend[Any], strength: float, title: str, *, short: bool = False) -> Model:
+    def _train(self, backend: Backend, strength: float, title: str, *, short: bool = False) -> Model:
         """Return the model trained at a strength, and show how it goes."""
         pace = backend.pace.shortened() if short else backend.pace
         with progress_bar(f"{title}, strength {strength:g}", pace.steps, shown=self.verbose) as progress:
-            model: Model = backend.train(strength, pace, progress)
-        return model
+            return backend.train(strength, pace, progress)
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         described, content = self.model_.dump()

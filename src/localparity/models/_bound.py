@@ -1,31 +1,27 @@
 r"""A bound on MCDP(epsilon): how scores do on held-out rows, which strength is within it, what is promised.
 
 A bound that was selected for is tested by fixed-sequence testing: several settings are tested on the same
-people, at one error rate for all of them.
+people, at one error rate for all of them. The settings and their order are fixed before the test rows are
+looked at, the one that is most likely within the bound first. A setting is accepted if an upper bound of its
+true MCDP, which holds with probability :math:`1 - \alpha`, is within `max_mcdp`. The first that is not
+accepted ends the sequence.
 
-The settings and their order are fixed before the test rows are looked at, the one that is most likely within
-the bound first. A setting is accepted if an upper bound of its true MCDP, which holds with probability
-:math:`1 - \alpha`, is within `max_mcdp`. The first that is not accepted ends the sequence.
+Every test has the whole :math:`\alpha`. Take the first in the order whose true MCDP is above `max_mcdp`: no
+setting above it can be accepted unless that one is, and then its upper bound is below its true MCDP, which
+happens with probability :math:`\alpha` at most. So with probability :math:`1 - \alpha` all accepted settings
+are within `max_mcdp` together, and any of them may be taken, whatever the test rows say of their accuracy.
 
-Every test has the whole :math:`\alpha`; nothing is lost to the number of settings. Take the first in the
-order whose true MCDP is above `max_mcdp`. No setting above it can be accepted unless that one is. Then its
-upper bound is below its true MCDP, which happens with probability :math:`\alpha` at most. So with probability
-:math:`1 - \alpha` all accepted settings are within `max_mcdp` together, and any of them may be taken,
-whatever the test rows say of their accuracy.
-
-`max_mcdp` is all that is promised of the setting taken. Its own upper bound was chosen together with it, out
-of several, and one of several bounds fails more often than one: it is not reported. Where the first setting
-is refused, its upper bound may be. If its true MCDP is above `max_mcdp`, that bound and any acceptance fail
-only where its upper bound does. If not, a bound above `max_mcdp` holds, and an acceptance fails with
-probability :math:`\alpha` at most, as before.
+`max_mcdp` is all that is promised of the setting taken: its own upper bound was chosen with it, out of
+several, and is not reported. That of a first setting that is refused may be: if its true MCDP is above
+`max_mcdp`, that bound and any acceptance fail only where its upper bound does; if not, a bound above
+`max_mcdp` holds, and an acceptance fails with probability :math:`\alpha` at most, as before.
 
 It is assumed that the test rows are an independent sample of the population, and that nothing before the test
 looked at them: not the fits, nor early stopping, nor the choice of the settings and of their order.
 
 References: Angelopoulos, Bates, Candès, Jordan and Lei (2021), "Learn then Test: Calibrating Predictive
-Algorithms to Achieve Risk Control", arXiv:2110.01052, on fixed sequence testing and on learning the order
-from other rows. Bauer (1991), "Multiple testing in clinical trials", Statistics in Medicine 10, on tests in
-an order fixed beforehand.
+Algorithms to Achieve Risk Control", arXiv:2110.01052. Bauer (1991), "Multiple testing in clinical trials",
+Statistics in Medicine 10.
 """
 
 from __future__ import annotations
@@ -33,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from localparity._types import Criterion, FloatArray, Seed
 from localparity._validation import InputWarning, as_bounded_epsilon, as_fraction, as_probability
@@ -78,10 +74,8 @@ class Measured:
 
     Attributes
     ----------
-    rows : int
-        How many rows there are.
-    average_precision, mcdp : float
-        Average precision and MCDP(epsilon).
+    rows, average_precision, mcdp : int and float
+        How many rows there are, average precision and MCDP(epsilon).
     interval : Interval, optional
         MCDP(epsilon) with its interval: two-sided by the bootstrap in an audit, one-sided in a test of a
         bound. None where only the estimate counts.
@@ -90,13 +84,8 @@ class Measured:
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> census = lp.datasets.make_census(1000, random_state=0)
-    >>> model = lp.models.LocalParityClassifier(max_mcdp=0.5, steps=5, random_state=0)
-    >>> model = model.fit(census.data, census.target, sensitive_features=census.sensitive_features)
-    >>> [(strength, measured)] = model.trials_.items()
-    >>> strength, measured.rows, measured.mcdp <= 0.5
-    (0.0, 200, True)
+    >>> Measured(rows=200, average_precision=0.74, mcdp=0.04).at_most
+    0.04
     """
 
     rows: int
@@ -247,26 +236,22 @@ def accept_in_order(
     return accepted, []
 
 
-AnyModel = TypeVar("AnyModel", covariant=True)
-
-
-@dataclass(frozen=True)
-class Attempt(Generic[AnyModel]):
+class Attempt(NamedTuple):
     """A model trained at a strength, and how it does."""
 
     strength: float
     measured: Measured
-    model: AnyModel
+    model: Any
 
 
-class TrainAt(Protocol[AnyModel]):
+class TrainAt(Protocol):
     """Trains at a strength from a new start, for a whole fit or a short one, and says how that does."""
 
-    def __call__(self, strength: float, title: str, *, short: bool = False) -> Attempt[AnyModel]:
+    def __call__(self, strength: float, title: str, *, short: bool = False) -> Attempt:
         """Return the attempt."""
 
 
-def search_strength(train_at: TrainAt[AnyModel], bound: float) -> list[Attempt[AnyModel]]:
+def search_strength(train_at: TrainAt, bound: float) -> list[Attempt]:
     """Look for the weakest strength within a bound, and return the whole fits.
 
     A short fit is an eighth of a whole one. Two of them, without a penalty and at a middling strength, say
@@ -304,7 +289,7 @@ def search_strength(train_at: TrainAt[AnyModel], bound: float) -> list[Attempt[A
     return fits
 
 
-def fits_to_test(train_at: TrainAt[AnyModel], bound: float) -> list[Attempt[AnyModel]]:
+def fits_to_test(train_at: TrainAt, bound: float) -> list[Attempt]:
     """Return whole fits in the order in which people who measured none of them are to test them.
 
     Those with the least `at_most` come first. Unless the first is within the bound by as much again as
@@ -320,16 +305,16 @@ def fits_to_test(train_at: TrainAt[AnyModel], bound: float) -> list[Attempt[AnyM
     return sorted(fits, key=lambda fit: fit.measured.at_most)
 
 
-def _crossing(weaker: Attempt[Any], stronger: Attempt[Any], goal: float) -> float:
+def _crossing(weaker: Attempt, stronger: Attempt, goal: float) -> float:
     """Return the strength where MCDP is at a goal if its logarithm is linear; infinity if it rises."""
     high = weaker.measured.mcdp
     fall = math.log(high / max(stronger.measured.mcdp, _LEAST_GOAL / 2.0))
     return stronger.strength * math.log(high / goal) / fall if fall > 0.0 else math.inf
 
 
-def _stronger(train_at: TrainAt[Any], strength: float, bound: float) -> float:
+def _stronger(train_at: TrainAt, strength: float, bound: float) -> float:
     """Return the first doubled strength at which a short fit is within a bound, else the nearest to it."""
-    fits: list[Attempt[Any]] = []
+    fits: list[Attempt] = []
     while len(fits) < _DOUBLINGS and not (fits and within_bound(fits[-1].measured.mcdp, bound)):
         strength *= 2.0
         title = f"short fit {len(fits) + 3} of at most {_DOUBLINGS + 2}"

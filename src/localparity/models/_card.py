@@ -42,10 +42,8 @@ class ModelCard:
 
     Attributes
     ----------
-    estimator : str
-        The estimator's name.
-    parameters : dict
-        Its parameters.
+    estimator, parameters : str and dict
+        The estimator's name and its parameters.
     needs_group : bool
         Whether the group of each person is needed at prediction.
     versions : dict
@@ -56,10 +54,8 @@ class ModelCard:
         The sha256 of the file that the people were read from.
     max_mcdp, confidence : float, optional
         The bound and its confidence, if there are any.
-    epsilon : float
-        The half-width of the windows.
-    criterion : str
-        Who is compared.
+    epsilon, criterion : float and str
+        The half-width of the windows, and who is compared.
     promise : str, optional
         What holds and for whom, in a sentence.
     held_out : Measured, optional
@@ -76,10 +72,8 @@ class ModelCard:
     >>> census = lp.datasets.make_census(1000, random_state=0)
     >>> repair = lp.models.ScoreRepair().fit(census.score, sensitive_features=census.sensitive_features)
     >>> card = replace(repair.card(), intended_use="Loans of a savings bank.")
-    >>> card.max_mcdp, card.needs_group
+    >>> card.max_mcdp, "Loans of a savings bank." in card.to_markdown()
     (0.05, True)
-    >>> "Loans of a savings bank." in card.to_markdown()
-    True
     """
 
     estimator: str
@@ -141,17 +135,10 @@ class ModelCard:
         return asdict(self)
 
     def to_markdown(self) -> str:
-        """Return the card as people read it.
-
-        Returns
-        -------
-        str
-        """
-        bound = (
-            f"MCDP({self.epsilon:g}) at most {percent(self.max_mcdp)}"
-            if self.max_mcdp is not None
-            else "none"
-        )
+        """Return the card as people read it."""
+        bound = "none"
+        if self.max_mcdp is not None:
+            bound = f"MCDP({self.epsilon:g}) at most {percent(self.max_mcdp)}"
         sections = {
             "Intended use": [_one_line(self.intended_use)],
             "Not intended": [_one_line(self.not_intended_use)],

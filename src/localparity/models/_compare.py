@@ -15,7 +15,7 @@ from localparity._validation import as_choice, as_count, as_probability, require
 from localparity.models._bound import Bound, accept_in_order, choose
 from localparity.models._encoding import with_categories
 from localparity.models._frontier import Frontier, FrontierSettings, frontier_on
-from localparity.models._outcomes import ModelComparison, Outcome, measure_shortfalls, outcome_name
+from localparity.models._outcomes import ModelComparison, Outcome, measure_shortfalls
 from localparity.models._rows import TrainingRows, as_seed, check_training_rows
 
 REPAIR_SHARES = (1.0, 0.5, 0.0)
@@ -43,12 +43,19 @@ MakeCandidate = Callable[[], Candidate]
 
 
 class CompareSettings(NamedTuple):
-    """What every method of a comparison is trained with."""
+    """What every method of a comparison is trained and measured with."""
 
     bound: Bound
     seed: int
     booster: str
     steps: int
+    confidence: float = 0.95
+    n_resamples: int = 1000
+    verbose: bool = False
+
+    def shared(self) -> dict[str, Any]:
+        """Return the parameters that all models have."""
+        return {"epsilon": self.bound.epsilon, "criterion": self.bound.criterion, "random_state": self.seed}
 
 
 class CompareMethod(NamedTuple):
@@ -99,41 +106,25 @@ def _networks(method: str, strengths: Sequence[float], settings: CompareSettings
     require("torch", extra="train")
     from localparity.models import LocalParityClassifier
 
-    return {
-        _words(strength): LocalParityClassifier(
-            method,
-            strength,
-            epsilon=settings.bound.epsilon,
-            criterion=settings.bound.criterion,
-            steps=settings.steps,
-            device="cpu",
-            random_state=settings.seed,
-        )
-        for strength in strengths
-    }
+    options = {"steps": settings.steps, "device": "cpu", **settings.shared()}
+    return {_words(strength): LocalParityClassifier(method, strength, **options) for strength in strengths}
 
 
 def _trees(strengths: Sequence[float], settings: CompareSettings) -> dict[str, Any]:
     from localparity.models import LocalParityLGBMClassifier, LocalParityXGBClassifier
 
     kinds = {"lightgbm": LocalParityLGBMClassifier, "xgboost": LocalParityXGBClassifier}
-    kind, (_, epsilon, criterion, _) = kinds[settings.booster], settings.bound
-    return {
-        _words(strength): kind(strength, epsilon=epsilon, criterion=criterion, random_state=settings.seed)
-        for strength in strengths
-    }
+    kind = kinds[settings.booster]
+    return {_words(strength): kind(strength, **settings.shared()) for strength in strengths}
 
 
 def _group_blind(settings: CompareSettings) -> dict[str, Any]:
     from localparity.models import GroupBlindClassifier
 
-    max_mcdp, epsilon, criterion, _ = settings.bound
+    aims = [share * settings.bound.max_mcdp for share in REPAIR_SHARES if share]
     return {
-        f"repaired to {100.0 * share * max_mcdp:g}%": GroupBlindClassifier(
-            max_mcdp=share * max_mcdp, epsilon=epsilon, criterion=criterion, random_state=settings.seed
-        )
-        for share in REPAIR_SHARES
-        if share
+        f"repaired to {100.0 * aim:g}%": GroupBlindClassifier(max_mcdp=aim, **settings.shared())
+        for aim in aims
     }
 
 
@@ -150,9 +141,6 @@ METHODS: dict[str, CompareMethod] = {
 }
 """The methods of a comparison by their names."""
 
-
-FRONTIER = "frontier"
-"""What the comparison calls the best group-blind scores, beside its methods."""
 
 _BOUNDS = 10
 _PLAIN = ("ERM", "boosted trees")
@@ -198,16 +186,12 @@ def compare(
         The bound that methods are chosen for.
     epsilon, criterion
         The half-width of the windows, and who is compared, as in `mcdp`.
-    booster : str
-        "lightgbm" or "xgboost".
-    steps : int
-        The number of steps that a network is trained for.
+    booster, steps : str and int
+        "lightgbm" or "xgboost", and the number of steps that a network is trained for.
     confidence : float
         The probability with which each interval holds, and with which all promises hold together.
-    n_resamples : int
-        The number of resamples behind each interval and noise floor.
-    random_state : int, Generator or None
-        The same seed gives the same comparison.
+    n_resamples, random_state
+        The number of resamples behind each interval and noise floor; the same seed gives the same comparison.
     verbose : bool
         Whether to show a progress bar for each method.
 
@@ -226,10 +210,14 @@ def compare(
     """
     bound = Bound.checked(max_mcdp, epsilon, criterion)
     settings = CompareSettings(
-        bound, as_seed(random_state), as_choice(booster, "booster", _BOOSTERS), as_count(steps, "steps")
+        bound,
+        as_seed(random_state),
+        as_choice(booster, "booster", _BOOSTERS),
+        as_count(steps, "steps"),
+        as_probability(confidence),
+        as_count(n_resamples, "n_resamples"),
+        verbose,
     )
-    confidence = as_probability(confidence)
-    as_count(n_resamples, "n_resamples")
     table = with_categories(X.to_pandas() if hasattr(X, "to_pandas") else X)
     if not hasattr(table, "columns"):
         table = np.asarray(table)
@@ -237,7 +225,7 @@ def compare(
     everyone = everyone.with_weight()._replace(weighted=True)
     rest, test = everyone.hold_out(_TEST, settings.seed, by_class=bound.by_class)
     rows = ComparisonRows(*rest.hold_out(_VALIDATION, settings.seed), test)
-    candidates = _Candidates(rows, settings, confidence, n_resamples, verbose=verbose)
+    candidates = _Candidates(rows, settings)
     for name in METHODS:
         candidates.add(name)
     reachable, fitted_on = candidates.frontier(), rest.describe()
@@ -257,22 +245,13 @@ def compare(
 class _Candidates:
     """Chooses among the candidates of each method and measures the chosen."""
 
-    def __init__(
-        self,
-        rows: ComparisonRows,
-        settings: CompareSettings,
-        confidence: float,
-        n_resamples: int,
-        *,
-        verbose: bool = False,
-    ) -> None:
-        self.rows, self.settings, self.verbose = rows, settings, verbose
-        self.confidence, self.n_resamples = confidence, n_resamples
+    def __init__(self, rows: ComparisonRows, settings: CompareSettings) -> None:
+        self.rows, self.settings = rows, settings
         self.outcomes: list[Outcome] = []
         self.models: dict[str, Any] = {}
         self.left_out: dict[str, str] = {}
         n_choices = sum(1 if method.is_repair else 2 for method in METHODS.values())
-        self.tested = settings.bound._replace(confidence=1.0 - (1.0 - confidence) / n_choices)
+        self.tested = settings.bound._replace(confidence=1.0 - (1.0 - settings.confidence) / n_choices)
 
     def add(self, name: str) -> None:
         """Train a method, and add its outcome and that of its repair."""
@@ -297,22 +276,22 @@ class _Candidates:
         """
         from localparity.models import GroupBlindClassifier
 
-        _, epsilon, criterion, _ = self.settings.bound
+        (_, epsilon, criterion, _), seed = self.settings.bound, self.settings.seed
         plain = (outcome for outcome in self.outcomes if outcome.name in _PLAIN)
         best = max(plain, key=lambda outcome: outcome.validation.average_precision).name
         estimator = METHODS[best].make(self.settings)[""] if best == _PLAIN[0] else None
-        seed = self.settings.seed
         model = GroupBlindClassifier(estimator, criterion=criterion, random_state=seed)
-        measured = FrontierSettings(epsilon, criterion, _BOUNDS, self.confidence, self.n_resamples, seed)
+        confidence, n_resamples = self.settings.confidence, self.settings.n_resamples
+        measured = FrontierSettings(epsilon, criterion, _BOUNDS, confidence, n_resamples, seed)
         try:
             return frontier_on(model, self.rows.train, self.rows.test, measured)
         except ValueError as error:
-            self.left_out[FRONTIER] = str(error)
+            self.left_out["frontier"] = str(error)
             return None
 
     def _shown(self, title: str, attempts: Sequence[MakeCandidate]) -> Iterator[MakeCandidate]:
         """Yield attempts, with a progress bar that advances after each."""
-        with progress_bar(title, len(attempts), shown=self.verbose) as progress:
+        with progress_bar(title, len(attempts), shown=self.settings.verbose) as progress:
             for done, attempt in enumerate(attempts, start=1):
                 yield attempt
                 if progress is not None:
@@ -323,7 +302,7 @@ class _Candidates:
     ) -> None:
         """Add the outcome of the attempts that attain their bounds; if none does, say why."""
         candidates, refusals = list[Candidate](), list[str]()
-        title = outcome_name(name, is_repaired=is_repaired)
+        title = f"{name}, repaired" if is_repaired else name
         for attempt in self._shown(title, attempts):
             try:
                 candidates.append(attempt())
@@ -336,7 +315,7 @@ class _Candidates:
 
     def _choose(self, name: str, candidates: list[Candidate], *, is_repaired: bool = False) -> None:
         """Add the outcome of the candidate that does best on the validation part, if some pass among them."""
-        bound, test = self.settings.bound, self.rows.test
+        settings, test, bound = self.settings, self.rows.test, self.settings.bound
         on_validation = [bound.measure(self.rows.validation, one.validation) for one in candidates]
         on_test = [bound.measure(test, one.test) for one in candidates]
         order = sorted(range(len(candidates)), key=lambda index: on_validation[index].mcdp)
@@ -348,14 +327,15 @@ class _Candidates:
         chosen = choose(on_validation, bound)
         if passed:
             chosen = max(passed, key=lambda index: on_validation[index].average_precision)
-        promised = bound._replace(confidence=self.confidence)
+        promised = bound._replace(confidence=settings.confidence)
+        scores = candidates[chosen].test
         outcome = Outcome(
             name,
             is_repaired,
             candidates[chosen].setting,
             on_validation[chosen],
             bound.is_met(on_validation[chosen]),
-            bound.audit(test, candidates[chosen].test, self.confidence, self.n_resamples, self.settings.seed),
+            bound.audit(test, scores, settings.confidence, settings.n_resamples, settings.seed),
             tuple((measured.mcdp, measured.average_precision) for measured in on_test),
             promise=promised.promise_of_test(test) if passed else "",
         )

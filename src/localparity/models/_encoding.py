@@ -122,9 +122,8 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode text columns as the codes of their categories; numbers stay as they are.
 
     A missing text is a category of its own, the last. A category that `fit` did not see is NaN, as a missing
-    number is; an `UnseenValuesWarning` counts what `fit` did not see. A categorical column of a pandas data
-    frame has all of its categories, whether or not the rows at `fit` have them. `categories_` has None for a
-    column of numbers.
+    number is, with an `UnseenValuesWarning`. A categorical column of a pandas data frame has all of its
+    categories, whether or not the rows at `fit` have them. `categories_` has None for a column of numbers.
     """
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -199,7 +198,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 news.extend(_describe_unseen(column, unseen))
         if news:
             message = f"values that fit did not see count as unknown: {'; '.join(news)}"
-            warnings.warn(message, UnseenValuesWarning, stacklevel=_level_of_caller())
+            warnings.warn(message, UnseenValuesWarning, stacklevel=level_of_caller())
         return encoded
 
 
@@ -311,21 +310,19 @@ def _codes_of(column: FeatureColumn, known: Sequence[Any]) -> FloatArray:
 def _describe_unseen(column: FeatureColumn, unseen: NDArray[Any]) -> list[str]:
     """Return, in words, how many of the unseen values of a column are in new categories or missing."""
     codes, values = column.coded
-    counts = np.bincount(codes[unseen], minlength=values.size)
-    missing = missing_among(values)
-    described, name, n_missing = list[str](), column.name, int(counts[missing].sum())
-    new = np.where(missing, 0, counts)
+    counts, missing = np.bincount(codes[unseen], minlength=values.size), missing_among(values)
+    described, new = list[str](), np.where(missing, 0, counts)
     if new.any():
         most, n_new = int(np.argmax(new)), int(np.count_nonzero(new))
         named = f", such as {values.tolist()[most]!r}" if new[most] >= _FEWEST_NAMED else ""
         kinds = "category" if n_new == 1 else "categories"
-        described.append(f"{new.sum():,} in {n_new:,} new {kinds} of column {name!r}{named}")
-    if n_missing:
-        described.append(f"{n_missing:,} missing in column {name!r}")
+        described.append(f"{new.sum():,} in {n_new:,} new {kinds} of column {column.name!r}{named}")
+    if counts[missing].any():
+        described.append(f"{counts[missing].sum():,} missing in column {column.name!r}")
     return described
 
 
-def _level_of_caller() -> int:
+def level_of_caller() -> int:
     """Return the `stacklevel` of the first caller outside the package, whom a warning is for."""
     level, frame = 0, inspect.currentframe()
     while frame is not None and frame.f_globals["__name__"].startswith("localparity."):

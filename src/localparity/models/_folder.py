@@ -52,8 +52,7 @@ def load(folder: str | Path) -> Any:
     Returns
     -------
     estimator
-        A `LocalParityClassifier`, `LocalParityLGBMClassifier`, `LocalParityXGBClassifier`, `ScoreRepair`,
-        `RepairedClassifier`, `GroupBlindRepair` or `GroupBlindClassifier`, ready to predict.
+        Of the class that was saved, ready to predict.
 
     Examples
     --------
@@ -111,13 +110,7 @@ class FolderMixin(ABC):
         )
 
     def card(self) -> ModelCard:
-        """Return what the fitted estimator knows for its model card.
-
-        Returns
-        -------
-        ModelCard
-            Without what only its user knows: the file of the data, an audit on held-out people, the use.
-        """
+        """Return the model card, without what only its user knows: the file, an audit, the use."""
         check_is_fitted(self)
         return ModelCard(
             estimator=type(self).__name__,

@@ -50,10 +50,8 @@ class Frontier:
         MCDP(epsilon) expected under parity among these people.
     epsilon, criterion, confidence
         The half-width of the windows, who is compared, and the confidence of the band.
-    rows : int
-        The number of people measured.
-    left_out : tuple
-        The groups too small to take part.
+    rows, left_out : int and tuple
+        The number of people measured, and the groups too small to take part.
 
     Examples
     --------
@@ -86,8 +84,7 @@ class Frontier:
         Parameters
         ----------
         max_mcdp : float
-            The bound. Below `least_mcdp`, as above the MCDP of the plain scores, the nearest counts: the
-            strongest repair has almost no gap in the population, and what is left is mostly noise.
+            The bound. Below `least_mcdp`, and above the MCDP of the plain scores, the nearest counts.
 
         Returns
         -------
@@ -166,13 +163,7 @@ class Frontier:
         return frontier_html(self)
 
     def envelope(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return MCDP in increasing order, and the best average precision up to it with its band.
-
-        Returns
-        -------
-        tuple of ndarray
-            MCDP, average precision, and the ends of the band.
-        """
+        """Return MCDP in increasing order, the best average precision up to it, and the ends of its band."""
         order = np.argsort(self.mcdp, kind="stable")
         best, low, high = np.maximum.accumulate(
             np.array([self.average_precision, self.low, self.high])[:, order], axis=1
@@ -216,10 +207,8 @@ def frontier(
         The number of bounds, from 0 to the gap of the plain scores.
     confidence : float
         The probability with which the band holds at all bounds together.
-    n_resamples : int
-        The number of resamples of rows behind the band and the noise floor.
-    random_state : int, Generator or None
-        The same seed gives the same frontier.
+    n_resamples, random_state
+        The number of resamples behind the band and the noise floor; the same seed gives the same frontier.
 
     Returns
     -------

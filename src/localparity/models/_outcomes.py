@@ -25,12 +25,10 @@ class Outcome:
 
     Attributes
     ----------
-    method : str
-        The method.
+    method, setting : str
+        The method, and the chosen setting in words.
     repaired : bool
         Whether its scores are repaired, which needs the group at prediction.
-    setting : str
-        The chosen setting, in words.
     validation : Measured
         How it does on the validation part, which the choice is made by.
     met : bool
@@ -66,12 +64,7 @@ class Outcome:
     @property
     def name(self) -> str:
         """The method, and whether its scores are repaired."""
-        return outcome_name(self.method, is_repaired=self.repaired)
-
-
-def outcome_name(method: str, *, is_repaired: bool) -> str:
-    """Return what the outcome of a method is called."""
-    return f"{method}, repaired" if is_repaired else method
+        return f"{self.method}, repaired" if self.repaired else self.method
 
 
 def measure_shortfalls(outcomes: Sequence[Outcome], frontier: Frontier | None) -> tuple[Outcome, ...]:
@@ -171,18 +164,12 @@ class ModelComparison:
         """
         chosen = self.recommended if outcome is None else outcome
         card: ModelCard = self.models[chosen.name].card()
-        choice = (
-            f"It was chosen among {len(self.outcomes)} on validation data, where its "
-            f"MCDP({self.epsilon:g}) is {chosen.validation.mcdp:.4f}."
+        promise = (
+            f"{chosen.promise or card.promise} It was chosen among {len(self.outcomes)} on validation data, "
+            f"where its MCDP({self.epsilon:g}) is {chosen.validation.mcdp:.4f}."
         )
-        promise = chosen.promise or card.promise
-        return replace(
-            card,
-            fitted_on=self.fitted_on,
-            max_mcdp=self.max_mcdp,
-            promise=f"{promise} {choice}",
-            held_out=chosen.test,
-        )
+        card = replace(card, fitted_on=self.fitted_on, max_mcdp=self.max_mcdp)
+        return replace(card, promise=promise, held_out=chosen.test)
 
     def save(
         self, folder: str | Path, card: ModelCard | None = None, *, outcome: Outcome | None = None

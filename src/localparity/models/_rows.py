@@ -88,31 +88,12 @@ def _described(sizes: list[int], names: tuple[Group, ...], content: Iterable[Any
         limit = 1 + sorted(sizes)[:2][-1]
     hashed = hashlib.sha256()
     for values in content:
-        for part in _columns(values):
-            hashed.update(_bytes(part))
+        for column in () if values is None else _columns(values):
+            numbers = column.dtype.kind in "biuf"
+            text = "" if numbers else "\x1f".join(map(str, column.tolist()))
+            hashed.update(column.astype("<f8").tobytes() if numbers else text.encode())
     shown = (size if size >= limit else None for size in sizes)
     return FittedOn(sum(sizes), dict(zip(map(group_text, names), shown, strict=True)), hashed.hexdigest())
-
-
-def _columns(values: Any) -> Iterator[Any]:
-    """Return the columns of a data frame, the parts of a sparse matrix, or an array as it is."""
-    if values is None:
-        return
-    if hasattr(values, "tocsr"):
-        matrix = values.tocsr()
-        yield from (matrix.data, matrix.indices, matrix.indptr)
-    elif hasattr(values, "columns"):
-        yield from (values[name] for name in values.columns)
-    else:
-        yield values
-
-
-def _bytes(values: Any) -> bytes:
-    """Return numbers as float64, and anything else as text."""
-    array = np.asarray(values)
-    if array.dtype.kind in "biuf":
-        return array.astype("<f8").tobytes()
-    return "\x1f".join(map(str, array.ravel().tolist())).encode()
 
 
 ADVICE = "one of them is fitted on"
@@ -123,7 +104,7 @@ def distinct_rows(features: Any, *others: NDArray[Any]) -> tuple[int, IntArray]:
     """Return how many copies there are of nearly every row, and the indexes of one copy of each."""
     rows = len(others[0])
     keys = np.zeros(rows, np.int64)
-    for column in (*others, *_comparable_columns(features)):
+    for column in (*others, *_columns(features)):
         is_object = column.dtype.kind == "O"  # whose values may be of any kind, even one without a hash
         values = np.array(list(map(str, column)), dtype=object) if is_object else column
         codes = encode(values).codes.astype(np.int64)
@@ -137,7 +118,7 @@ def distinct_rows(features: Any, *others: NDArray[Any]) -> tuple[int, IntArray]:
     return copies, np.flatnonzero(number < -(-times // copies)[keys])
 
 
-def _comparable_columns(features: Any) -> Iterator[NDArray[Any]]:
+def _columns(features: Any) -> Iterator[NDArray[Any]]:
     """Return the columns of a data frame or an array; of a sparse matrix, each row as bytes."""
     if hasattr(features, "tocsr"):
         matrix = features.tocsr()

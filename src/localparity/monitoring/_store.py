@@ -131,7 +131,6 @@ _SECONDS = 600.0  # how long a writer waits for others
 _LONGEST = 2**29  # the most bytes of a value in a SQLite file
 _FORMAT = 6
 _AT_ONCE = 64
-_OLD = "of a monitor of an earlier localparity"
 _TABLES = (
     "CREATE TABLE localparity_rows (monitor {text} NOT NULL, kind {text} NOT NULL, name {text} NOT NULL, "
     "stamp TEXT NOT NULL, payload {blob} NOT NULL, PRIMARY KEY (monitor, kind, name))",
@@ -208,15 +207,13 @@ class SqliteFile:
         """Whether the file has the tables, and nothing else; it has none before the first batch."""
         schema = set(execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"))
         if schema != _SCHEMA and (schema or execute("PRAGMA user_version") != [(_FORMAT,)]):
-            is_empty = not self._path.stat().st_size
-            raise sqlite3.DatabaseError(
-                "it is empty" if is_empty else "its tables are not those of a monitor"
-            )
+            tables = "its tables are not those of a monitor"
+            raise sqlite3.DatabaseError(tables if self._path.stat().st_size else "it is empty")
         return bool(schema)
 
     def _check_format(self) -> None:
         if (self._folder / "monitor.json").exists():
-            reason = f"has files {_OLD}, one for each period; append the batches to a new folder"
+            reason = "has files of a monitor of an earlier localparity; append the batches to a new folder"
             raise InputError(reason, self.name)
 
 
@@ -273,11 +270,7 @@ class PostgresServer:
 
     def _is_made(self, execute: Execute) -> bool:
         """Whether the tables of monitors were made, even where the user may not read them."""
-        query = "SELECT to_regclass(?) IS NOT NULL, to_regclass(?) IS NOT NULL"
-        ((is_made, is_old),) = execute(query, "localparity_rows", "localparity_monitors")
-        if is_old and not is_made:
-            raise InputError(f"has tables {_OLD}, localparity_monitors; use another database", self.name)
-        return bool(is_made)
+        return bool(execute("SELECT to_regclass('localparity_rows') IS NOT NULL")[0][0])
 
     def _hidden(self, message: str) -> str:
         """A message without the password."""

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from localparity._text import percent
 from localparity._types import Compare, Criterion
-from localparity._validation import InputError, as_epsilon, as_fraction, as_probability
+from localparity._validation import as_bounded_epsilon, as_epsilon, as_fraction, as_probability
 from localparity.counts import Comparison
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics import Interval
@@ -50,10 +50,8 @@ class Watch:
     alarm_rate: float = 0.05
 
     def __post_init__(self) -> None:
-        if as_epsilon(self.epsilon) >= 1.0:
-            raise InputError(f"must be < 1, since MCDP is 0 from there on, got {self.epsilon:g}", "epsilon")
         checked = {
-            "epsilon": as_epsilon(self.epsilon),
+            "epsilon": (as_epsilon if self.max_mcdp is None else as_bounded_epsilon)(self.epsilon),
             "min_group_size": self.comparison.min_group_size,
             "confidence": as_probability(self.confidence),
             "max_mcdp": None if self.max_mcdp is None else as_fraction(self.max_mcdp, "max_mcdp"),

@@ -41,9 +41,8 @@ def _several_pairs(document: Document) -> bool:
 
 
 def _listed(section: Section, whose: str) -> Iterator[str]:
-    """The sentences, facts and tables of a section; of what was audited, the facts alone."""
-    sentences = () if section.name == "audited" else section.sentences
-    lines = [f"- {markdown_text(sentence)}" for sentence in sentences]
+    """The sentences, facts and tables of a section."""
+    lines = [f"- {markdown_text(sentence)}" for sentence in section.sentences]
     lines += [f"- {markdown_text(what)}: {markdown_text(text)}" for what, text in section.facts]
     if lines:
         yield f"**{section.heading}{whose}**\n\n" + "\n".join(lines)

@@ -236,13 +236,14 @@ def _models(document: Document, width: int) -> list[Text]:
 
 def _section(section: Section, *, several: bool) -> Iterator[RenderableType]:
     """A section of sentences and tables."""
-    if not (section.sentences or section.tables):
+    lines = [*section.sentences, *(visible(f"{what}: {text}") for what, text in section.facts)]
+    if not (lines or section.tables):
         return
     whose = f" of {visible(section.model)}" if several and section.model else ""
     yield Text("")
     yield Text(f"{section.heading}{whose}", style="bold")
-    if section.sentences:
-        yield Text("\n".join(section.sentences), style="dim" if section.name in _ASIDE else "")
+    if lines:
+        yield Text("\n".join(lines), style="dim" if section.name in _ASIDE else "")
     for table in section.tables:
         yield _rich_table(table.first(_LISTED) if section.name == "strata" else table)
 

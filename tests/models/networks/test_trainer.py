@@ -7,10 +7,10 @@ import copy
 import pytest
 import torch
 
-from localparity.models.networks import METHODS, TensorRows, Trainer, TrainingSettings
+from localparity.models.networks import METHODS, TensorRows, TrainingSettings
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
-from localparity.models.networks._trainer import evaluate
+from localparity.models.networks._trainer import Trainer, evaluate
 
 
 def rows(count: int, seed: int) -> TensorRows:

@@ -14,7 +14,6 @@ from localparity.models.networks._methods import (  # noqa: E402
     TrainingSettings,
 )
 from localparity.models.networks._networks import Network  # noqa: E402
-from localparity.models.networks._trainer import Trainer  # noqa: E402
 
 __all__ = [
     "METHODS",
@@ -23,7 +22,6 @@ __all__ = [
     "Network",
     "ScoredBatch",
     "TensorRows",
-    "Trainer",
     "TrainingSettings",
     "gather_rows",
 ]

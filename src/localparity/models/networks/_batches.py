@@ -15,12 +15,8 @@ class TensorRows(NamedTuple):
     ----------
     features : Tensor of shape (n_samples, ...)
         What the network takes.
-    labels : Tensor of shape (n_samples,)
-        Labels 0 and 1, as floating-point numbers.
-    groups : Tensor of shape (n_samples,)
-        The group of each row as a code from 0.
-    weights : Tensor of shape (n_samples,)
-        Weights >= 0.
+    labels, groups, weights : Tensor of shape (n_samples,)
+        Labels 0 and 1 as floating-point numbers, groups as codes from 0, and weights >= 0.
 
     Examples
     --------
@@ -63,14 +59,9 @@ class Batches:
         self.generator = torch.Generator().manual_seed(seed)
         self.order = torch.arange(0)
 
-    @property
-    def size(self) -> int:
-        """The number of rows of every batch."""
-        return min(self.batch_size, self.rows)
-
     def draw(self) -> Tensor:
         """The row numbers of the next batch."""
-        if len(self.order) < self.size:
+        if len(self.order) < min(self.batch_size, self.rows):
             self.order = torch.randperm(self.rows, generator=self.generator)
         batch, self.order = self.order[: self.batch_size], self.order[self.batch_size :]
         return batch
@@ -88,11 +79,6 @@ class BalancedBatches(Batches):
         self.members = [torch.nonzero(groups == group)[:, 0].cpu() for group in range(n_groups)]
         self.orders = [self.order] * n_groups
         self.share = max(1, min(batch_size, len(groups)) // n_groups)
-
-    @property
-    def size(self) -> int:
-        """The number of rows of every batch."""
-        return self.share * len(self.members)
 
     def draw(self) -> Tensor:
         """The row numbers of the next batch."""

@@ -85,7 +85,7 @@ def _network(width: int, hidden: Sequence[int], tensors: Mapping[str, Tensor]) -
     return network
 
 
-class NetworkBackend(Backend[NetworkModel]):
+class NetworkBackend(Backend):
     """Trains networks on the rows of one call of `fit`."""
 
     def __init__(
@@ -109,11 +109,6 @@ class NetworkBackend(Backend[NetworkModel]):
         trainer = Trainer(method, self._new_network(), seed=self.seed + 1, progress=progress)
         history = trainer.fit(self.training, self.validation)
         return NetworkModel(trainer.network, history)
-
-    def finish(self, model: NetworkModel) -> NetworkModel:
-        """Return the model on the CPU."""
-        model.network.cpu()
-        return model
 
     def _new_network(self) -> Network:
         with torch.random.fork_rng(devices=[]):
@@ -179,10 +174,8 @@ class LocalParityClassifier(BoundedClassifier):
         The steepness of the sigmoid that replaces a step, for DiffABCC and DiffMCDP.
     search : str, optional
         How DiffMCDP finds its threshold: "exact" (in both presets), "probe", "frozen" or "soft".
-    hidden : tuple of int, optional
-        The widths of the hidden layers.
-    dropout : float, optional
-        The share of hidden units left out in a training step.
+    hidden, dropout : tuple of int and float, optional
+        The widths of the hidden layers, and the share of hidden units left out in a training step.
     steps, batch_size : int, optional
         The number of optimiser steps, and of rows in each.
     learning_rate, schedule : float and str, optional
@@ -212,16 +205,12 @@ class LocalParityClassifier(BoundedClassifier):
     ----------
     classes_ : ndarray of shape (2,)
         The two classes; scores are probabilities of the second.
-    groups_ : tuple
-        The groups' names.
-    strength_ : float
-        The strength, given or found.
+    groups_, strength_ : tuple and float
+        The groups' names, and the strength, given or found.
     history_ : list of dict
         Step, loss and, where evaluated, average_precision and mcdp; empty after loading.
-    network_ : Network
-        The trained network.
-    encoder_ : TableEncoder
-        What turns a table into the network's input.
+    network_, encoder_ : Network and TableEncoder
+        The trained network, and what turns a table into its input.
     text_features_ : list of str
         The names of the text columns.
     trials_ : dict of Measured
@@ -330,6 +319,10 @@ class LocalParityClassifier(BoundedClassifier):
         super()._check_all()
         if self.max_mcdp is not None and self.method == "erm":
             raise InputError(f"needs a method with a strength, got {setting(method='erm')}", "max_mcdp")
+
+    def _learn(self, rows: TrainingRows) -> None:
+        super()._learn(rows)
+        self.network_.cpu()
 
     def _default_strength(self) -> float:
         if self.method not in STRENGTHS:

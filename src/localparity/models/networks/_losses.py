@@ -29,16 +29,17 @@ from localparity.models.networks._smoothed_gap import (
     threshold_grid,
 )
 
+_GROUPS = "sensitive_features"
 _CODES = "torch.as_tensor(np.unique(groups, return_inverse=True)[1])"
 
 
 def check_batch(y_score: Any, sensitive_features: Any, y_true: Any, sample_weight: Any) -> None:
     """Raise a ValueError unless a batch consists of tensors of one length, and has rows."""
-    columns = {"sensitive_features": sensitive_features, "y_true": y_true, "sample_weight": sample_weight}
+    columns = {_GROUPS: sensitive_features, "y_true": y_true, "sample_weight": sample_weight}
     columns = {name: values for name, values in columns.items() if values is not None}
     for name, values in {"y_score": y_score, **columns}.items():
         if not isinstance(values, Tensor):
-            advice = _CODES if name == "sensitive_features" else f"torch.as_tensor({name})"
+            advice = _CODES if name == _GROUPS else f"torch.as_tensor({name})"
             raise InputError(f"must be a tensor, got {type(values).__name__}; use {advice}", name)
     if y_score.ndim != 1:
         advice = {
@@ -119,20 +120,20 @@ class _Gather(torch.autograd.Function):
         return gradients[0][ctx.own] * distributed.get_world_size()
 
 
-# Recent scores, which show what a batch is too small to show.
-
-
 class ScoredRows(NamedTuple):
     """Scores with the groups' codes, labels and weights, as the losses compute with them."""
 
     scores: Tensor
     groups: Tensor
-    y_true: Tensor | None
-    sample_weight: Tensor | None
+    y_true: Tensor
+    sample_weight: Tensor
 
 
 class ScoreMemory(nn.Module):
-    """A ring buffer of the last rows scored; -1 is the group of an empty slot."""
+    """A ring buffer of the last rows scored, which show what a batch is too small to show.
+
+    The group of an empty slot is -1.
+    """
 
     scores: Tensor
     groups: Tensor
@@ -152,7 +153,7 @@ class ScoreMemory(nn.Module):
     def rows(self, batch: ScoredRows) -> ScoredRows:
         """The rows remembered; before there are any, the batch itself."""
         if not self.begun:
-            return _complete(batch)
+            return batch._replace(scores=batch.scores.detach())
         return ScoredRows(self.scores.to(batch.scores), self.groups, self.y_true, self.sample_weight)
 
     @torch.no_grad()
@@ -160,22 +161,11 @@ class ScoreMemory(nn.Module):
         """Write the batch over the oldest rows."""
         size, count = len(self.scores), len(batch.scores)
         slots = (self.written + torch.arange(count, device=self.scores.device))[-size:] % size
-        for name, values in _complete(batch)._asdict().items():
+        for name, values in batch._asdict().items():
             buffer = getattr(self, name)
             buffer[slots] = values[-size:].to(buffer)
         self.written += count
         self.begun = True
-
-
-def _complete(rows: ScoredRows) -> ScoredRows:
-    """The rows without gradients, with labels 0 and weights 1 if they have none."""
-    scores = rows.scores.detach()
-    return ScoredRows(
-        scores,
-        rows.groups,
-        torch.zeros_like(scores) if rows.y_true is None else rows.y_true,
-        torch.ones_like(scores) if rows.sample_weight is None else rows.sample_weight,
-    )
 
 
 SEARCHES = ("exact", "probe", "frozen", "soft")
@@ -236,7 +226,9 @@ class _DisparityLoss(nn.Module):
         if y_true is None and labels_of(self.criterion) != (None,):
             raise InputError(f"criterion {self.criterion!r} needs {setting('y_true')}, got None")
         scores = torch.sigmoid(y_score) if self.from_logits else y_score
-        return self._disparity(ScoredRows(scores, sensitive_features, y_true, sample_weight))
+        labels = torch.zeros_like(y_score) if y_true is None else y_true
+        weights = torch.ones_like(y_score) if sample_weight is None else sample_weight
+        return self._disparity(ScoredRows(scores, sensitive_features, labels, weights))
 
     def _disparity(self, rows: ScoredRows) -> Tensor:
         return self._of_comparisons(rows.scores, self._contrasts(rows, self._count(rows.groups))).amax()
@@ -263,22 +255,17 @@ class _DisparityLoss(nn.Module):
     def _count(self, groups: Tensor, *others: Tensor) -> int:
         """The number of groups: as given, or one more than the largest code; other codes are refused."""
         if groups.is_floating_point() or groups.is_complex():
-            raise InputError(
-                f"must be integers or booleans, got {groups.dtype}; use sensitive_features.long() for codes",
-                argument="sensitive_features",
-            )
+            reason = f"must be integers or booleans, got {groups.dtype}; use {_GROUPS}.long() for codes"
+            raise InputError(reason, _GROUPS)
         if self.n_groups is not None and not is_readable(groups):
             return self.n_groups
         lowest, highest = (int(end) for end in torch.aminmax(groups))
         if lowest < 0:
-            raise InputError(f"must hold codes >= 0, got {lowest}", argument="sensitive_features")
+            raise InputError(f"must hold codes >= 0, got {lowest}", _GROUPS)
         if self.n_groups is None:
             return max(2, highest + 1, *(int(codes.max()) + 1 for codes in others))
         if highest >= self.n_groups:
-            raise InputError(
-                f"must hold codes below n_groups={self.n_groups}, got {highest}",
-                argument="sensitive_features",
-            )
+            raise InputError(f"must hold codes below n_groups={self.n_groups}, got {highest}", _GROUPS)
         return self.n_groups
 
 

@@ -42,10 +42,8 @@ class TrainingSettings:
         As in `LocalParityClassifier`, with the same defaults.
     augment : bool, default=False
         Whether a network for images sees random views of them in training.
-    decay_every : int, default=50
-        The number of steps at one learning rate, for the schedule "steps".
-    decay_factor : float, default=0.1
-        What the learning rate is then multiplied by.
+    decay_every, decay_factor : int and float, default=50 and 0.1
+        The steps at one learning rate, for the schedule "steps", and what it is then multiplied by.
     check_every : int, default=25
         The number of steps between evaluations of the validation rows.
 
@@ -93,12 +91,8 @@ class ScoredBatch(NamedTuple):
     ----------
     rows : TensorRows
         The batch.
-    logits : Tensor
-        The logits of the rows.
-    entry : Tensor
-        Their values where the network's body begins.
-    hidden : Tensor
-        Their values in the last hidden layer.
+    logits, entry, hidden : Tensor
+        The rows' logits, and their values where the network's body begins and in the last hidden layer.
     autocast : context manager
         The precision of the network's forward pass, for a penalty that repeats it.
 
@@ -235,9 +229,6 @@ def cross_entropy(logits: Tensor, rows: TensorRows, among: Tensor | None = None)
     return (losses * weights).sum() / weights.sum().clamp_min(torch.finfo(losses.dtype).tiny)
 
 
-# AdvDebias: an adversary must not be able to predict the group.
-
-
 _ADVERSARY_WIDTH = 50
 
 
@@ -273,20 +264,14 @@ class AdvDebias(Method):
         return self.strength * (losses * weights).sum() / weights.sum()
 
 
-# ERM: cross-entropy and nothing else.
-
-
 class ERM(Method):
-    """Empirical risk minimisation; its strength is 0 whatever it is given."""
+    """Empirical risk minimisation, cross-entropy alone: its strength is 0 whatever it is given."""
 
     name = "erm"
     criteria = CRITERIA
 
     def __init__(self, strength: float, n_groups: int, settings: TrainingSettings) -> None:
         super().__init__(0.0 * as_strength(strength), n_groups, settings)
-
-
-# FairMixup: the score must not change on the way from one group to another.
 
 
 class FairMixup(Method):
@@ -329,9 +314,6 @@ class FairMixup(Method):
 
         gradient: Tensor = torch.func.grad(total)(mixed)
         return (gradient * direction).flatten(1).sum(1).mean().abs()
-
-
-# DiffDP, DiffABCC and DiffMCDP: methods whose penalty is one of the losses.
 
 
 class LossMethod(Method):
@@ -402,9 +384,6 @@ class DiffMCDP(LossMethod):
         """Freeze the threshold at the share of label 1."""
         if self.settings.search == "frozen":
             self.loss.threshold = training.labels.mean()
-
-
-# DRAlign: the units that are important must be equally important to all groups.
 
 
 class DRAlign(LossMethod):

@@ -92,17 +92,7 @@ class Network(nn.Module):
         return logits
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return the logits of rows.
-
-        Parameters
-        ----------
-        features : Tensor of shape (n_samples, ...)
-            What the trunk takes.
-
-        Returns
-        -------
-        Tensor of shape (n_samples,)
-        """
+        """Return the logits of rows, whose features are what the trunk takes."""
         return self.logits(self.body(self.trunk(features)))
 
     def hidden_weights(self) -> dict[str, Tensor]:

@@ -75,8 +75,6 @@ def gap_slopes(
     return first, second
 
 
-# Where the smoothed gap is largest, and where it stays large over a window.
-#
 # The smoothed gap bends over lengths of 1/temperature, so a grid of an eighth of that sees every peak; the
 # best peaks are then brought to machine precision by zooming in and by Newton's steps. Past a certain
 # temperature the gap is a staircase, whose stairs a grid can miss: the middles between neighbouring scores

@@ -113,29 +113,9 @@ def learning_rate_at(settings: TrainingSettings, step: int) -> float:
 
 
 class Trainer:
-    """Trains a network by a method.
+    """Trains a network by a method, in place; the same seed gives the same bits on the CPU.
 
-    Parameters
-    ----------
-    method : Method
-        What is added to the cross-entropy, how rows are drawn, and the settings.
-    network : Network
-        What is trained, in place.
-    seed : int, default=0
-        The same seed gives the same bits on the CPU.
-    progress : callable, optional
-        Called after every step with a dict of the step, the loss and, if evaluated, AP and MCDP.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> from localparity.models.networks._networks import multilayer
-    >>> labels, groups = (torch.arange(64) % 2).float(), torch.arange(64) % 2
-    >>> rows = lp.models.networks.TensorRows(torch.randn(64, 3), labels, groups, torch.ones(64))
-    >>> settings = lp.models.networks.TrainingSettings(steps=5)
-    >>> method = lp.models.networks.METHODS["erm"](0.0, n_groups=2, settings=settings)
-    >>> len(lp.models.networks.Trainer(method, multilayer(3, (8,), 0.0)).fit(rows))
-    5
+    `progress` is called with the record of every step.
     """
 
     def __init__(
@@ -145,19 +125,9 @@ class Trainer:
         self.progress = progress
 
     def fit(self, training: TensorRows, validation: TensorRows | None = None) -> list[dict[str, float]]:
-        """Train the network.
+        """Train on rows, evaluate others every `check_every` steps, and return a record of each step.
 
-        Parameters
-        ----------
-        training : TensorRows
-            The rows to train on.
-        validation : TensorRows, optional
-            Rows to evaluate every `check_every` steps.
-
-        Returns
-        -------
-        list of dict
-            A record of each step: `step`, `loss` and, if evaluated, `average_precision` and `mcdp`.
+        A record has `step`, `loss` and, where evaluated, `average_precision` and `mcdp`.
         """
         settings = self.method.settings
         run = Training(self.method, self.network, training, seed=self.seed)

@@ -126,13 +126,7 @@ class RepairingClassifier(FolderMixin, RowsClassifier, BaseEstimator):  # type: 
         return self
 
     def card(self) -> ModelCard:
-        """Return what the fitted estimator knows for its model card.
-
-        Returns
-        -------
-        ModelCard
-            With the audit of `fit_with_audit`, if there is one.
-        """
+        """Return the model card, with the audit of `fit_with_audit` if there is one."""
         return replace(super().card(), held_out=self._held_out)
 
     @property

@@ -91,10 +91,8 @@ class GroupBlindRepair(RepairTransformer):
     min_group_size : int
         Groups with fewer of the people compared are scored like everyone but take no part in the bound;
         `left_out_` names them.
-    validation_fraction : float
-        The share of the rows that is held out where a `confidence` is asked for.
-    random_state : int, Generator or None
-        The same seed holds out the same rows.
+    validation_fraction, random_state
+        The share of the rows that is held out where a `confidence` is asked for, and the seed that draws it.
 
     Attributes
     ----------
@@ -102,10 +100,8 @@ class GroupBlindRepair(RepairTransformer):
         All groups in sorted order, and those too small to take part.
     unrepaired_mcdp_, mcdp_, promise_
         As in `ScoreRepair`.
-    score_ : NestedScore or None
-        The multipliers and thresholds; None where nothing had to be repaired.
-    scale_ : ScoreMap or None
-        From ranks to repaired scores; None where scores stay as they are.
+    score_, scale_ : NestedScore and ScoreMap, or None
+        The multipliers and thresholds, and the map of ranks to repaired scores; None where nothing moves.
 
     Examples
     --------
@@ -191,7 +187,8 @@ class GroupBlindRepair(RepairTransformer):
         columns = rows.scores, rows.labels, rows.groups, rows.weights
         indexes = drop_copies(np.moveaxis(rows.probabilities, 1, 0), *columns)
         rows = rows if indexes is None else rows.take(indexes)
-        self._fitted_on = describe_rows(rows.groups, names, *rows)
+        probabilities = np.moveaxis(rows.probabilities, 1, 0)
+        self._fitted_on = describe_rows(rows.groups, names, *rows._replace(probabilities=probabilities))
         fitted, tested = rows, None
         if bound.confidence is not None:
             seed = as_seed(self.random_state)

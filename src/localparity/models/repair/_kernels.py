@@ -31,7 +31,7 @@ def find_barycentre(
     places = np.empty(scores.size)
     heights = np.empty(scores.size)
     slack = np.empty(scores.size)
-    found = 0
+    count = 0
     height = 0.0
     while height < 1.0:
         height = 1.0
@@ -42,14 +42,14 @@ def find_barycentre(
             part = shares[group] * scores[at[group]]
             place += part
             size += abs(part)
-        places[found] = place if found == 0 else max(place, places[found - 1])
-        heights[found] = height
-        slack[found] = _ROUNDING * size
-        found += 1
+        places[count] = place if count == 0 else max(place, places[count - 1])
+        heights[count] = height
+        slack[count] = _ROUNDING * size
+        count += 1
         for group in range(groups):
             if levels[at[group]] <= height:
                 at[group] += 1
-    return places[:found], heights[:found], slack[:found]
+    return places[:count], heights[:count], slack[:count]
 
 
 @compiled
@@ -72,7 +72,7 @@ def sweep(
     lowest = np.empty(grid.size)
     centre = np.empty(grid.size)
     highest = np.empty(grid.size)
-    found = 0
+    count = 0
     place = 0
     height = 0.0
     last = scores.max()
@@ -95,12 +95,12 @@ def sweep(
                 at[group] += 1
             low = min(low, level[group])
             high = max(high, level[group])
-        grid[found] = here
-        lowest[found] = low
-        highest[found] = high
-        centre[found] = min(max(height, low), high)
-        found += 1
-    return grid[:found], lowest[:found], centre[:found], highest[:found]
+        grid[count] = here
+        lowest[count] = low
+        highest[count] = high
+        centre[count] = min(max(height, low), high)
+        count += 1
+    return grid[:count], lowest[:count], centre[:count], highest[:count]
 
 
 @compiled
@@ -239,7 +239,7 @@ def follow(
     high: float,
 ) -> FloatArray:
     """Return a map's value at each score, on straight lines from knot to knot and to the ends."""
-    found = np.empty(scores.size)
+    mapped = np.empty(scores.size)
     for row in range(scores.size):
         score = scores[row]
         cell = _cell(score, low, high, knots.size)
@@ -254,13 +254,13 @@ def follow(
         left, at_left = (knots[first - 1], values[first - 1]) if first > 0 else (low, low)
         right, at_right = (knots[first], values[first]) if first < knots.size else (high, high)
         if left == score:
-            found[row] = at_left
+            mapped[row] = at_left
         elif left == at_left and right == at_right:
-            found[row] = score
+            mapped[row] = score
         else:
             along = at_left + (score - left) / (right - left) * (at_right - at_left)
-            found[row] = min(max(along, at_left), at_right)
-    return found
+            mapped[row] = min(max(along, at_left), at_right)
+    return mapped
 
 
 # The loops of group-blind repair.
@@ -330,11 +330,11 @@ def share_of_tied(
 @compiled
 def margins(scores: FloatArray, features: FloatArray, multipliers: FloatArray) -> FloatArray:
     """Return each score less the multipliers times the features."""
-    found = scores.copy()
+    values = scores.copy()
     for row in range(scores.size):
         for column in range(multipliers.size):
-            found[row] -= multipliers[column] * features[row, column]
-    return found
+            values[row] -= multipliers[column] * features[row, column]
+    return values
 
 
 @compiled
@@ -422,56 +422,56 @@ def take_step(
     bound times the positive part of either, so with kinks where one of them is 0. A multiplier is a price of
     parity in positives: none is above that of all positives, where no price might bring parity.
     """
-    found = multipliers.copy()
+    solution = multipliers.copy()
     slope = -selected
     for _ in range(_SWEEPS):
         largest = 0.0
-        for one in range(found.size):
-            for other in range(one + 1, found.size):
+        for one in range(solution.size):
+            for other in range(one + 1, solution.size):
                 if strata[one] != strata[other]:
                     continue
                 curvature = bend[one, one] + bend[other, other] - 2.0 * bend[one, other]
                 tilt = slope[one] - slope[other]
-                first = min(-found[one], found[other])
-                last = max(-found[one], found[other])
+                first = min(-solution[one], solution[other])
+                last = max(-solution[one], solution[other])
                 move = (bound - tilt) / curvature
                 if move > first:
                     move = max(-tilt / curvature, first)
                     if move > last:
                         move = max(-(tilt + bound) / curvature, last)
-                lowest = max(-found[one], found[other]) - _DEAREST
-                move = min(max(move, lowest), _DEAREST - max(found[one], -found[other]))
-                found[one] += move
-                found[other] -= move
-                for place in range(found.size):
+                lowest = max(-solution[one], solution[other]) - _DEAREST
+                move = min(max(move, lowest), _DEAREST - max(solution[one], -solution[other]))
+                solution[one] += move
+                solution[other] -= move
+                for place in range(solution.size):
                     slope[place] += move * (bend[place, one] - bend[place, other])
                 largest = max(largest, abs(move))
         if largest < _STILL:
             break
-    return found
+    return solution
 
 
 @compiled
 def rise(multipliers: FloatArray, move: FloatArray, selected: FloatArray, bound: float) -> float:
     """Return how fast the dual rises along a move that ends at some multipliers."""
-    found = 0.0
+    slope = 0.0
     for place in range(move.size):
-        found -= selected[place] * move[place]
+        slope -= selected[place] * move[place]
         if multipliers[place] > 0.0 or (multipliers[place] == 0.0 and move[place] < 0.0):
-            found += bound * move[place]
-    return found
+            slope += bound * move[place]
+    return slope
 
 
 @compiled
 def steepest(bend: FloatArray, move: FloatArray) -> float:
     """Return by how much a move changes the slope at most."""
-    found = 0.0
+    largest = 0.0
     for place in range(move.size):
         change = 0.0
         for column in range(move.size):
             change += bend[place, column] * move[column]
-        found = max(found, abs(change))
-    return found
+        largest = max(largest, abs(change))
+    return largest
 
 
 @compiled

@@ -50,17 +50,7 @@ class ScoreMap:
         return _kernels.guide(self.knots, *self.score_range)
 
     def __call__(self, scores: FloatArray) -> FloatArray:
-        """Return what each score becomes.
-
-        Parameters
-        ----------
-        scores : ndarray of shape (n_samples,)
-            Scores inside the score range, as float64.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+        """Return what each score, a float64 inside the score range, becomes."""
         return _kernels.follow(scores, self.knots, self.values, self._before, *self.score_range)
 
 
@@ -166,9 +156,6 @@ class Corridor:
             ScoreMap(group.scores, _kernels.move(*group, grid, lowest, centre, highest), self.score_range)
             for group in self.distributions
         ]
-
-
-# The scale of group-blind scores: an increasing map of ranks to what people read.
 
 
 _LEVELS = 1000

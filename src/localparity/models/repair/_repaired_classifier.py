@@ -52,19 +52,15 @@ class RepairedClassifier(RepairingClassifier):
     prefit : bool
         Whether the estimator is fitted already and stays as it is. Pass `fit` other rows than it was fitted
         on: with a `confidence`, rows that look like those raise a warning.
-    validation_fraction : float
-        The share of the rows that is held out of training for the repair.
-    random_state : int, Generator or None
-        The same seed holds out the same rows.
+    validation_fraction, random_state
+        The share of the rows that is held out of training for the repair, and the seed that draws it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The two classes; scores are probabilities of the second.
-    estimator_ : classifier
-        The fitted classifier.
-    repair_ : ScoreRepair
-        The fitted repair, with `maps_` and `mcdp_`.
+    estimator_, repair_ : classifier and ScoreRepair
+        The fitted classifier, and the fitted repair with `maps_` and `mcdp_`.
     promise_ : str
         What holds and for whom, in a sentence.
 

@@ -65,13 +65,6 @@ def gap_error(counts: ScoreCounts) -> float:
     return counts.rank_error if counts.cells is not None else 2.0 * counts.rank_error
 
 
-def identity_maps(counts: ScoreCounts, criterion: Criterion) -> dict[Group, ScoreMap]:
-    """Return maps that leave every score where it is."""
-    stratum = next(iter(strata_of(counts, Comparison(criterion)).values()))
-    ends = np.array(counts.score_range)
-    return {group: ScoreMap(ends, ends, counts.score_range) for group in stratum}
-
-
 def find_maps(counts: ScoreCounts, *, aim: float, epsilon: float, criterion: Criterion) -> GroupMaps:
     """Return the maps of least movement that bring MCDP(epsilon) to `aim`, else those that leave least.
 
@@ -130,18 +123,14 @@ def _widen(
 def corridor_of(strata: list[Stratum], score_range: tuple[float, float]) -> Corridor:
     """Return the corridor of the groups, each with its share of the people; labels count alike."""
     if len(strata) == 1:
-        distributions = [_distribution(atoms) for atoms in strata[0].values()]
+        parts = ((atoms.scores, atoms.below()) for atoms in strata[0].values())
+        distributions = [Distribution(at, np.asarray(n[1:] / n[-1], np.float64)) for at, n in parts]
     else:
         distributions = [_mean_distribution([stratum[group] for stratum in strata]) for group in strata[0]]
     totals = np.sum(
         [[float(atoms.weights.sum()) for atoms in stratum.values()] for stratum in strata], axis=0
     )
     return Corridor(distributions, totals / totals.sum(), score_range)
-
-
-def _distribution(atoms: Atoms) -> Distribution:
-    below = atoms.below()
-    return Distribution(atoms.scores, np.asarray(below[1:] / below[-1], dtype=np.float64))
 
 
 def _mean_distribution(parts: list[Atoms]) -> Distribution:
@@ -159,9 +148,6 @@ def mapped(counts: ScoreCounts, maps: Mapping[Group, ScoreMap]) -> ScoreCounts:
         else:
             atoms[group, label] = Atoms.gather(moved, unmoved.rows, unmoved.units)
     return replace(counts, atoms=atoms)
-
-
-# What a confidence costs, and the message for a bound out of reach.
 
 
 def margin_of(
@@ -274,10 +260,8 @@ class ScoreRepair(RepairTransformer):
 
     Attributes
     ----------
-    groups_ : tuple
-        The groups' names.
-    maps_ : dict of ScoreMap
-        Each group's map.
+    groups_, maps_ : tuple and dict of ScoreMap
+        The groups' names, and each group's map.
     unrepaired_mcdp_, mcdp_ : float
         MCDP(epsilon) of the people fitted on, before and after.
     margin_ : float
@@ -469,7 +453,10 @@ class ScoreRepair(RepairTransformer):
             self.margin_ = margin_of(counts, bound.criterion, bound.confidence, self.random_state)
         aim = bound.max_mcdp - self.margin_ - error
         if as_returned <= aim:
-            repair = GroupMaps(identity_maps(counts, bound.criterion), as_returned)
+            ends = np.array(counts.score_range)
+            same = ScoreMap(ends, ends, counts.score_range)
+            stratum = next(iter(strata_of(counts, Comparison(bound.criterion)).values()))
+            repair = GroupMaps(dict.fromkeys(stratum, same), as_returned)
         else:
             repair = find_maps(counts, aim=max(aim, 0.0), epsilon=bound.epsilon, criterion=bound.criterion)
             check_attained(self, counts, repair.mcdp + error)

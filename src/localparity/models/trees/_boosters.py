@@ -1,4 +1,7 @@
-"""LightGBM and XGBoost behind the classifiers, and the checks of their saved trees."""
+"""LightGBM and XGBoost behind the classifiers, and the checks of their saved trees.
+
+Trees are checked before a library reads them: it may crash or hang on others.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +26,6 @@ from localparity.models.trees._classifiers import (
     Watched,
     library_names,
 )
-
-# Check saved trees before a library reads them: it may crash or hang on others.
-
 
 _TREE = re.compile(r"^Tree=(\d+)\n", re.MULTILINE)
 _END = "end of trees"
@@ -402,10 +402,9 @@ class _XGBoostBackend(TreeBackend):
 class LocalParityXGBClassifier(BoostedClassifier):
     """XGBoost's trees for two classes, with a penalty on the maximal local disparity, or a bound on it.
 
-    The sensitive feature is needed to fit and not to predict. Columns may be numbers or texts, as they are
-    or as categories of a pandas data frame, and values may be missing: a missing text is a category of its
-    own, and the trees learn which way a missing number goes. What `fit` did not see counts as unknown, with
-    an `UnseenValuesWarning`.
+    The group is needed to fit and not to predict. Columns may be numbers or texts, and values may be missing:
+    a missing text is a category of its own, and the trees learn which way a missing number goes. What `fit`
+    did not see counts as unknown, with an `UnseenValuesWarning`.
 
     Parameters
     ----------
@@ -422,17 +421,13 @@ class LocalParityXGBClassifier(BoostedClassifier):
         "exact" or "soft", as in `MCDPObjective`; None is "soft", or "exact" where `epsilon` is above 0.
     sharpness : float
         The power of the soft search.
-    n_estimators : int
-        The largest number of trees.
-    learning_rate : float
-        The share of each tree's step that is taken.
+    n_estimators, learning_rate : int and float
+        The largest number of trees, and the share of each tree's step that is taken.
     patience : int, optional
         Stop after this many trees without a lower loss plus strength x MCDP on the validation part, and
         drop the trees after the best.
-    n_jobs : int, optional
-        The number of threads; None leaves it to the library.
-    random_state : int, Generator or None
-        The same seed gives the same bits.
+    n_jobs, random_state
+        The number of threads, None leaves it to the library; and the seed, which gives the same bits.
     booster_params : dict, optional
         Further parameters of XGBoost, such as ``{"max_depth": 4}``.
     verbose : bool
@@ -440,12 +435,8 @@ class LocalParityXGBClassifier(BoostedClassifier):
 
     Attributes
     ----------
-    booster_ : xgboost.Booster
-        The trees.
-    start_ : float
-        The margin before the first tree.
-    n_estimators_ : int
-        The number of trees.
+    booster_, n_estimators_, start_ : xgboost.Booster, int and float
+        The trees, their number, and the margin before the first.
     classes_, groups_, strength_, text_features_, trials_, bound_met_, promise_
         As in `LocalParityClassifier`.
 

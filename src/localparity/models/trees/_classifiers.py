@@ -66,7 +66,7 @@ class TreeModel(Model):
         return logistic(self.margins(features))
 
 
-class TreeBackend(Backend[TreeModel]):
+class TreeBackend(Backend):
     """Grows the trees of one library; `objective_names` are its names for what the classifier sets itself."""
 
     model_type: ClassVar[type[TreeModel]]

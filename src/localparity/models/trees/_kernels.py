@@ -30,9 +30,9 @@ def bin_moments(
     width = temperature / bins
     for row in range(scores.size):
         place = scores[row] * bins
-        found = min(max(int(place), 0), bins - 1)
-        offset = (found + 0.5 - place) * width
-        moment = moments[cells[row], found]
+        index = min(max(int(place), 0), bins - 1)
+        offset = (index + 0.5 - place) * width
+        moment = moments[cells[row], index]
         weight = weights[row]
         moment[0] += weight
         weight *= offset
@@ -163,9 +163,9 @@ def highest_level(
         middle = 0.5 * (level + too_high)
         if middle in (level, too_high):
             break
-        found_low, found_high = _run_at_level(cubics, nodes, heights, middle, epsilon)
-        if found_low <= found_high:
-            level, low, high = middle, found_low, found_high
+        run_low, run_high = _run_at_level(cubics, nodes, heights, middle, epsilon)
+        if run_low <= run_high:
+            level, low, high = middle, run_low, run_high
         else:
             too_high = middle
     return level, low, high

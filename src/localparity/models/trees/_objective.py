@@ -80,9 +80,9 @@ class MCDPObjective:
         \tilde F_g(y) = \frac{1}{W_g} \sum_{i \in g} w_i \sigma(\tau (y - \sigma(z_i)))
 
     for the worst pair of groups, where :math:`\tilde y_i` is -1 or 1, W the sum of the weights and
-    :math:`\lambda` the strength, which means the same as for `LocalParityClassifier`, where the loss is a
-    mean. Pass it to ``xgboost.train(..., obj=objective)`` or to
-    ``lightgbm.train({"objective": objective, ...}, ...)``, with the rows in the order given here.
+    :math:`\lambda` the strength, as for `LocalParityClassifier`, where the loss is a mean. Pass it to
+    ``xgboost.train(..., obj=objective)`` or ``lightgbm.train({"objective": objective, ...}, ...)``, with the
+    rows in the order given here.
 
     Where the maximum lies is found exactly in every round, over all rows, and held constant in the
     derivatives, which by the envelope theorem gives the gradient of the maximum. The penalty's Hessian is
@@ -96,10 +96,8 @@ class MCDPObjective:
         Labels 0 and 1 of the training rows.
     sensitive_features : array-like, data frame or mapping of columns
         The group of each row; of several columns, the combinations that occur.
-    strength : float
-        The weight of the penalty.
-    temperature : float
-        The steepness of the sigmoid that replaces a step, up to 4096.
+    strength, temperature : float
+        The weight of the penalty, and the steepness of the sigmoid that replaces a step, up to 4096.
     epsilon : float
         The half-width of the windows; above 0 it needs ``search="exact"``.
     search : str, optional
@@ -109,8 +107,7 @@ class MCDPObjective:
     sharpness : float
         The power of ``search="soft"``.
     criterion : str
-        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
-        "equalized_odds", the worse of the two labels.
+        Who is compared, as in `mcdp`; for equalized odds the worse of the two labels counts.
     sample_weight : array-like of shape (n_samples,), optional
         Weights that are not negative; boosters do not apply theirs to a custom objective.
 
@@ -156,19 +153,7 @@ class MCDPObjective:
         self._smoother = Smoother(self.temperature)
 
     def __call__(self, margins: ArrayLike, data: Any = None) -> tuple[FloatArray, FloatArray]:
-        """Return the gradient and the positive Hessian at margins.
-
-        Parameters
-        ----------
-        margins : array-like of shape (n_samples,)
-            The log-odds of each row.
-        data : object, optional
-            A booster's data set, which is ignored.
-
-        Returns
-        -------
-        gradient, hessian : ndarray of shape (n_samples,)
-        """
+        """Return the gradient and the positive Hessian at each row's margin; the data set is ignored."""
         margins, cells = self._check(margins), self._cells
         pulls = np.zeros(cells.totals.size)
         if self.strength == 0.0:

@@ -98,8 +98,6 @@ def _sigmoid_derivatives(argument: FloatArray) -> FloatArray:
     return np.stack([value, bump, bump * odd, bump * (1.0 - 6.0 * bump), bump * odd * (1.0 - 12.0 * bump)])
 
 
-# Where a smoothed gap is largest, or stays large over a window, exactly; and its soft maximum.
-#
 # The gap is a cubic spline. Between its nodes, which are the grid and the extrema inside the grid's pieces,
 # it is monotone: its maximum is at a node, and where it is above a level is found by one walk over the nodes.
 
@@ -165,8 +163,8 @@ def _nodes(cubics: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArr
     larger = -(square + np.copysign(root, square))
     with np.errstate(divide="ignore"):
         roots = np.concatenate([larger / (3.0 * cube), left / larger])
-    kept = (roots > 0.0) & (roots < 1.0)
-    piece, u = np.tile(turning, 2)[kept], roots[kept]
+    inside = (roots > 0.0) & (roots < 1.0)
+    piece, u = np.tile(turning, 2)[inside], roots[inside]
     height = np.sum(cubics[piece] * u[:, None] ** np.arange(4), axis=1)
     nodes = np.concatenate([np.arange(values.size), piece + u]) / (values.size - 1)
     order = np.argsort(nodes, kind="stable")
