@@ -23,7 +23,7 @@ from benchmarks._measure import add_busy, record_at
 from benchmarks._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
 from localparity._io._files import write_whole
 from localparity.metrics import gap_curve
-from localparity.metrics._approximate import mcdp_on_grid
+from localparity.metrics._mcdp import mcdp_on_grid
 from localparity.paper import Store
 from localparity.paper._data import DATA_SETS
 from localparity.paper._figures import legend_below, panels, save

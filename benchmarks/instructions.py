@@ -68,7 +68,7 @@ def calls(rows: int) -> dict[str, Call]:
     return {
         "the profile of arrays": lambda: lp.mcdp_profile(None, scores, sensitive_features=groups).values,
         "the profile of counts": lambda: lp.mcdp_profile(replace(counts)).values,
-        "the worst windows": lambda: lp.gap_curve(replace(counts), groups=(0, 1)).worst_windows(_EPSILONS),
+        "the worst windows": lambda: lp.gap_curve(replace(counts), groups=(0, 1)).worst_window(),
         "bounds on a grid": lambda: lp.mcdp_bounds(replace(coarse), epsilon=0.01),
         "the worst split": lambda: lp.worst_split(
             lp.Predictions.from_arrays(None, scores, sensitive_features=ages), n_resamples=0

@@ -116,7 +116,7 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
     coarse = lp.counts.bounded(counts, max_scores=1, level=6)
     for epsilon in EPSILONS:
         lp.mcdp_bounds(coarse, epsilon=epsilon)
-    lp.gap_curve(counts, groups=(0, 1)).worst_windows(np.array(EPSILONS))
+    lp.gap_curve(counts, groups=(0, 1)).worst_window()
     lp.worst_split(
         lp.Predictions.from_arrays(None, scores, sensitive_features=ages),
         min_group_size=1,

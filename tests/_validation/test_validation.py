@@ -322,7 +322,7 @@ def test_so_does_a_loss() -> None:
 
 def test_a_figure_and_a_page_show_where_wide_profiles_end() -> None:
     curve = lp.gap_curve(lp.Predictions.from_arrays(None, [0.0, 1.0], sensitive_features=["a", "b"]))
-    assert curve.profile().mcdp_at(np.array([0.6, 1.0])).tolist() == [1.0, 0.0]
+    assert curve.profile()(np.array([0.6, 1.0])).tolist() == [1.0, 0.0]
 
 
 def test_the_ends_of_a_range_that_a_dtype_cannot_hold_are_its_own() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import localparity as lp
 import oracles
-from localparity.metrics._approximate import mcdp_on_grid
+from localparity.metrics._mcdp import mcdp_on_grid
 from strategies import epsilons, people
 
 

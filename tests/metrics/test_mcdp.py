@@ -155,7 +155,7 @@ def test_a_large_sample_agrees_with_scipy_and_with_itself(seed: int) -> None:
     profile = lp.mcdp_profile(None, scores, sensitive_features=groups)
     curve = lp.gap_curve(lp.Predictions.from_arrays(None, scores, sensitive_features=groups))
     at = np.concatenate([profile.epsilons[:: max(1, profile.epsilons.size // 200)], rng.random(100)])
-    np.testing.assert_array_equal(profile.mcdp_at(at), curve.mcdp_at(at))
+    np.testing.assert_array_equal(profile(at), curve.mcdp_at(at))
 
 
 # The paper's Theorem 1.
@@ -203,9 +203,8 @@ def test_the_profile_falls_in_steps_to_zero(drawn: People) -> None:
     assert (np.diff(profile.epsilons) > 0).all()
     assert (np.diff(profile.values) < 0).all()
     middle = (profile.epsilons[1:] + profile.epsilons[:-1]) / 2
-    np.testing.assert_array_equal(profile.mcdp_at(middle), profile.values[:-1])
+    np.testing.assert_array_equal(profile(middle), profile.values[:-1])
     assert isinstance(profile(0.1), float)
-    assert f"{profile.values.size - 1} steps" in repr(profile)
 
 
 @pytest.mark.compiled

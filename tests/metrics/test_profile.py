@@ -75,9 +75,9 @@ def test_the_steps_are_those_of_the_finest_curve_and_the_coarsest_counts_as_equa
     assert lp.results.McdpProfile([coarse, fine]).values.tolist() == profile.values.tolist() == [0.5, 0.0]
 
 
-def test_a_profile_says_how_many_steps_it_has() -> None:
+def test_a_profile_says_its_values_in_a_line() -> None:
     profile = lp.mcdp_profile(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
-    assert repr(profile) == "McdpProfile(2 steps, MCDP(0) = 1.0000)"
+    assert repr(profile) == "McdpProfile(MCDP(0) 100.0, MCDP(0.05) 100.0, MCDP(0.1) 50.0 points)"
 
 
 def test_a_profile_draws_at_the_usual_level() -> None:

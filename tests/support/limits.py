@@ -69,7 +69,7 @@ LIMITS: dict[str, Sequence[Any]] = {
     "metrics._exact._SAMPLED_FIRST": [2, 5, 256],
     "metrics._gap_curve._MOST_KEPT": [0, 64],
     "metrics._gap_curve._MOST_KNOTS": [0, 10, 2**23],
-    "metrics._gap_curve._A_FEW": [0, 8],
+    "metrics._profile.A_FEW": [0, 8],
 }
 """The values from which each is drawn."""
 
@@ -109,7 +109,7 @@ NO_SIZES = {
     "engines._torch_cells._FEW_GROUPS": "the numbers of one byte",
     "engines._torch._MOST_KEYS": "CUDA: the counters of a block of threads",
     "engines._torch._MOST_ROWS": "CUDA: what a counter holds",
-    "metrics._approximate._MOST_POINTS": "what an argument may be",
+    "metrics._mcdp._MOST_POINTS": "what an argument may be",
     "metrics._unknown_groups._ROUNDING": "rounding",
     "metrics._exact._SLACK": "rounding",
     "metrics._kernels._CLASSES": "bits of a float",

@@ -125,7 +125,7 @@ def test_resamples_measure_what_shuffled_groups_do(kind: str, monkeypatch: pytes
     epsilons = np.array([0.0, 0.01, 0.1])
     shuffled = np.array(
         [
-            lp.mcdp_profile(None, scores, sensitive_features=rng.permutation(groups)).mcdp_at(epsilons)
+            lp.mcdp_profile(None, scores, sensitive_features=rng.permutation(groups))(epsilons)
             for _ in range(400)
         ]
     )

@@ -42,7 +42,7 @@ class PairMeasures(MeasuredPair):
         """Measure a curve: MCDP and its worst window at each epsilon, and the other metrics."""
         return cls(
             **vars(measured_pair(curve, epsilons)),
-            windows=curve.worst_windows(epsilons),
+            windows=[curve.worst_window(epsilon) for epsilon in epsilons.tolist()],
             widest_window=curve.widest_window,
             abcc=curve.abcc(),
             delta_dp=abs(curve.mean_difference() if threshold is None else curve(threshold)),

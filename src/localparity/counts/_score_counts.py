@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -363,6 +363,27 @@ def as_data(
             f"is {score_range}, that of the {type(y_true).__name__} is {y_true.score_range}", "score_range"
         )
     return checked_data(y_true, comparison, unknown=blanks.kept)
+
+
+class Inputs(NamedTuple):
+    """The arguments that all metrics share, as they are given."""
+
+    y_true: ArrayLike | Data | None
+    y_score: ArrayLike | None
+    sensitive_features: Groups | None
+    sample_weight: ArrayLike | None = None
+    score_range: ScoreRange = (0.0, 1.0)
+    pos_label: Any = None
+
+    def checked(self, comparison: Comparison) -> Data:
+        """What a comparison works on."""
+        return as_data(
+            comparison,
+            *self[:3],
+            sample_weight=self.sample_weight,
+            score_range=self.score_range,
+            pos_label=self.pos_label,
+        )
 
 
 def checked_data(data: Data, comparison: Comparison, *, unknown: bool = False) -> Data:

@@ -1,8 +1,8 @@
-from localparity.metrics._approximate import mcdp_approximate as mcdp_approximate
 from localparity.metrics._gap_curve import GapCurve as GapCurve
 from localparity.metrics._gap_curve import Interval as Interval
 from localparity.metrics._gap_curve import gap_curve as gap_curve
 from localparity.metrics._mcdp import mcdp as mcdp
+from localparity.metrics._mcdp import mcdp_approximate as mcdp_approximate
 from localparity.metrics._mcdp import mcdp_bounds as mcdp_bounds
 from localparity.metrics._mcdp import mcdp_profile as mcdp_profile
 from localparity.metrics._mcdp import mcdp_scorer as mcdp_scorer

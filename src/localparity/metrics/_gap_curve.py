@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from localparity._scale import fractions_of, rounding, threshold_reach
 from localparity._text import pair_text
-from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, ScoreRange
+from localparity._types import Criterion, FloatArray, Group, IntArray, ScoreRange
 from localparity._validation import InputError, as_epsilon, as_numbers, setting, unknown_name
 from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._kernels import merge_scores
@@ -23,21 +23,16 @@ from localparity.counts._score_counts import (
     ScoreCounts,
     Stratum,
     as_counts,
-    as_data,
     checked_data,
     strata_of,
     with_everyone,
 )
 from localparity.metrics._kernels import gap_of_pair, largest_gaps
-from localparity.metrics._profile import McdpProfile, Runs, Window, mcdp_of, runs_of
+from localparity.metrics._profile import A_FEW, McdpProfile, Runs, Window, mcdp_of, runs_of
 from localparity.predictions import Predictions
 
 if TYPE_CHECKING:
     from localparity.report import GapCurveDisplay
-
-
-_A_FEW = 8
-"""So many epsilons are looked up sooner than all runs are found."""
 
 
 # What bounds the gap of a pair whose scores are only known by cells.
@@ -257,7 +252,7 @@ class GapCurve:
         ndarray
             MCDP at each epsilon.
         """
-        if "_runs" in self.__dict__ or epsilons.size > _A_FEW:
+        if "_runs" in self.__dict__ or epsilons.size > A_FEW:
             return self._runs.mcdp_at(epsilons, self.resolution, self.score_range)
         return mcdp_of(self._unit_knots, self.gap, epsilons, self.resolution, self.score_range)
 
@@ -277,26 +272,7 @@ class GapCurve:
         -------
         Window
         """
-        return self.worst_windows(np.array([as_epsilon(epsilon)]))[0]
-
-    def worst_windows(self, epsilons: FloatArray) -> list[Window]:
-        """Return the worst windows at several epsilons, for little more than one costs.
-
-        Parameters
-        ----------
-        epsilons : ndarray
-            Half-widths of windows, not checked.
-
-        Returns
-        -------
-        list of Window
-        """
-        values = self.mcdp_at(epsilons).tolist()
-        windows = {value: self._window(value) for value in set(values)}
-        return [windows[value] for value in values]
-
-    def _window(self, value: float) -> Window:
-        """The longest run on which the gap is nowhere below one of its values."""
+        value = self.mcdp(epsilon)
         low, high = self.score_range
         higher: Group | None = None
         lower: Group | None = None
@@ -468,17 +444,6 @@ def each_gap_curve(data: Data, comparison: Comparison) -> Iterator[GapCurve]:
         sides = with_everyone(stratum) if comparison.compare == "to_overall" else stratum
         for pair in comparison.pairs(list(stratum)):
             yield curve_between(counts, sides, pair, label)
-
-
-def input_curves(
-    comparison: Comparison,
-    y_true: ArrayLike | Data | None,
-    y_score: ArrayLike | None,
-    sensitive_features: Groups | None,
-    **options: Any,
-) -> list[GapCurve]:
-    """The curves of all pairs of what a metric was given; options as in `as_data`."""
-    return gap_curves(as_data(comparison, y_true, y_score, sensitive_features, **options), comparison)
 
 
 def curve_between(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | None) -> GapCurve:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from localparity.metrics._gap_curve import GapCurve
     from localparity.report import McdpProfileDisplay
 
+A_FEW = 8
+"""So many epsilons are looked up sooner than all runs are found or sorted."""
+
 _SHORTEST = float(np.finfo(np.float64).smallest_subnormal)
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -41,10 +44,20 @@ class Runs(NamedTuple):
         Any run carries a window of half-width 0, also one that is too short a fraction of the range for a
         float.
         """
-        carried = self.half_widths - self.rounding(resolution, score_range)
-        carriers = (carried > epsilon if epsilon > 0.0 else slice(None) for epsilon in epsilons.ravel())
-        values = np.array([self.values[runs].max(initial=0.0) for runs in carriers])
-        return values.reshape(epsilons.shape)
+
+        def highest(epsilon: float) -> float:
+            longer = np.flatnonzero(self.half_widths > epsilon)
+            if epsilon <= 0.0 or not longer.size:
+                return float(self.values.max(initial=0.0)) if epsilon <= 0.0 else 0.0
+            at = longer[self.values[longer].argmax()]
+            # For most epsilons one run settles it.
+            if self.half_widths[at] > epsilon + most_rounding(resolution):
+                return float(self.values[at])
+            near = self.at(longer)
+            carried = near.half_widths - near.rounding(resolution, score_range)
+            return float(near.values[carried > epsilon].max(initial=0.0))
+
+        return np.array([highest(epsilon) for epsilon in epsilons.ravel()]).reshape(epsilons.shape)
 
     def steps(self, resolution: float, score_range: ScoreRange) -> IntArray:
         """The places of the leading runs, each longer than the one before by more than rounding."""
@@ -154,6 +167,14 @@ class McdpProfile:
         half_widths = np.maximum(self._runs.half_widths[places], _SHORTEST)
         return np.concatenate([[0.0], half_widths]), np.concatenate([self._runs.values[places], [0.0]])
 
+    @cached_property
+    def _carried_steps(self) -> tuple[FloatArray, FloatArray]:
+        """The steps as epsilons meet them: a run that ties with an epsilon does not carry its window."""
+        runs = self._runs
+        carried = runs.half_widths - runs.rounding(self._resolution, self._score_range)
+        places = leading_runs(carried, runs.values)
+        return carried[places], np.append(runs.values[places], 0.0)
+
     @property
     def epsilons(self) -> FloatArray:
         """Where the steps begin, from 0 on."""
@@ -184,23 +205,11 @@ class McdpProfile:
             A float for a number, an array for an array.
         """
         epsilons = as_epsilons(epsilon)
-        found = self.mcdp_at(epsilons)
-        return found if epsilons.ndim else float(found)
-
-    def mcdp_at(self, epsilons: FloatArray) -> FloatArray:
-        """Return MCDP at several epsilons.
-
-        Parameters
-        ----------
-        epsilons : ndarray
-            Half-widths of any size, not checked.
-
-        Returns
-        -------
-        ndarray
-            MCDP at each epsilon.
-        """
-        return self._runs.mcdp_at(epsilons, self._resolution, self._score_range)
+        if epsilons.size <= A_FEW:
+            values = self._runs.mcdp_at(epsilons, self._resolution, self._score_range)
+            return values if epsilons.ndim else float(values)
+        carried, values = self._carried_steps
+        return values[np.where(epsilons > 0.0, np.searchsorted(carried, epsilons, side="right"), 0)]
 
     def worst_window(self, epsilon: float = 0.0) -> Window:
         """Return the run that carries the worst window of half-width `epsilon`, of the worst curve.
@@ -214,14 +223,6 @@ class McdpProfile:
         -------
         Window
             Its ends are in the scores' own units.
-
-        Examples
-        --------
-        >>> import localparity as lp
-        >>> profile = lp.mcdp_profile(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
-        >>> window = profile.worst_window(0.05)
-        >>> window.low, window.high, window.gap, window.higher
-        (0.4, 0.6, 1.0, 'b')
         """
         epsilon = as_epsilon(epsilon)
         worst = max(self.curves, key=lambda curve: curve.mcdp(epsilon))
@@ -329,9 +330,6 @@ class Window:
         Examples
         --------
         >>> window = Window(2.0, 6.0, 0.25, "m", "f", ("f", "m"), whole=True)
-        >>> print(window.sentence_for("better"))
-        At every cutoff from 2 to 5, people in f are at least 25 points less likely than people in m to score
-        above it, which is the better outcome.
         >>> print(window.sentence_for("worse"))
         At every cutoff from 2 to 5, people in m are at least 25 points more likely than people in f to score
         above it, which is the worse outcome.

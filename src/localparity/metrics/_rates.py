@@ -10,8 +10,8 @@ from localparity._scale import even_thresholds, threshold_reach
 from localparity._types import ArrayLike, Compare, Criterion, Groups, ScoreRange
 from localparity._validation import InputError, as_count, as_epsilon, as_fraction, as_number, as_threshold
 from localparity.counts._comparison import Comparison
-from localparity.counts._score_counts import Data, as_counts, as_data, strata_of, with_everyone
-from localparity.metrics._gap_curve import input_curves
+from localparity.counts._score_counts import Data, Inputs, as_counts, strata_of, with_everyone
+from localparity.metrics._gap_curve import gap_curves
 from localparity.metrics._selection import SelectionCounts, quotients
 
 
@@ -36,8 +36,7 @@ def delta_dp(
     Parameters
     ----------
     y_true : array-like, Predictions, ScoreCounts or None
-        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
-        of the arrays.
+        Labels 0 and 1, where the criterion needs them. Predictions or ScoreCounts stand for all arrays.
     y_score : array-like
         Scores inside `score_range`.
     sensitive_features : array-like, data frame or mapping of columns
@@ -73,15 +72,8 @@ def delta_dp(
     0.266666666667
     """
     comparison = Comparison(criterion, compare, min_group_size)
-    curves = input_curves(
-        comparison,
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        score_range=score_range,
-        pos_label=pos_label,
-    )
+    inputs = Inputs(y_true, y_score, sensitive_features, sample_weight, score_range, pos_label)
+    curves = gap_curves(inputs.checked(comparison), comparison)
     if threshold is None:
         return max(abs(curve.mean_difference()) for curve in curves)
     threshold = as_threshold(threshold, curves[0].score_range)
@@ -109,8 +101,7 @@ def spdd(
     Parameters
     ----------
     y_true : array-like, Predictions, ScoreCounts or None
-        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
-        of the arrays.
+        Labels 0 and 1, where the criterion needs them. Predictions or ScoreCounts stand for all arrays.
     y_score : array-like
         Scores inside `score_range`.
     sensitive_features : array-like, data frame or mapping of columns
@@ -144,15 +135,8 @@ def spdd(
     """
     n_thresholds = as_count(n_thresholds, "n_thresholds", at_least=2)
     comparison = Comparison(criterion, compare, min_group_size)
-    curves = input_curves(
-        comparison,
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        score_range=score_range,
-        pos_label=pos_label,
-    )
+    inputs = Inputs(y_true, y_score, sensitive_features, sample_weight, score_range, pos_label)
+    curves = gap_curves(inputs.checked(comparison), comparison)
     thresholds = even_thresholds(curves[0].score_range, n_thresholds - 1)
     return max(float(np.abs(curve(thresholds)).mean()) for curve in curves)
 
@@ -178,8 +162,7 @@ def p_rule(
     Parameters
     ----------
     y_true : array-like, Predictions, ScoreCounts or None
-        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
-        of the arrays.
+        Labels 0 and 1, where the criterion needs them. Predictions or ScoreCounts stand for all arrays.
     y_score : array-like
         Scores inside `score_range`.
     sensitive_features : array-like, data frame or mapping of columns
@@ -214,15 +197,8 @@ def p_rule(
     0.5
     """
     comparison = Comparison(criterion, compare, min_group_size)
-    data = as_data(
-        comparison,
-        y_true,
-        y_score,
-        sensitive_features,
-        sample_weight=sample_weight,
-        score_range=score_range,
-        pos_label=pos_label,
-    )
+    inputs = Inputs(y_true, y_score, sensitive_features, sample_weight, score_range, pos_label)
+    data = inputs.checked(comparison)
     middle = sum(0.5 * end for end in data.score_range)
     threshold = as_threshold(middle if threshold is None else threshold, data.score_range)
     reach = threshold_reach(threshold, data.resolution, data.score_range)
@@ -262,8 +238,7 @@ def abcc(
     Parameters
     ----------
     y_true : array-like, Predictions, ScoreCounts or None
-        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
-        of the arrays.
+        Labels 0 and 1, where the criterion needs them. Predictions or ScoreCounts stand for all arrays.
     y_score : array-like
         Scores inside `score_range`.
     sensitive_features : array-like, data frame or mapping of columns
@@ -294,15 +269,8 @@ def abcc(
     0.5
     """
     comparison = Comparison(criterion, compare, min_group_size)
-    curves = input_curves(
-        comparison,
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        score_range=score_range,
-        pos_label=pos_label,
-    )
+    inputs = Inputs(y_true, y_score, sensitive_features, sample_weight, score_range, pos_label)
+    curves = gap_curves(inputs.checked(comparison), comparison)
     return max(curve.abcc() for curve in curves)
 
 

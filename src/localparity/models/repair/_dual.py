@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter1d
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, IntArray
 from localparity._validation import Grouping, InputError, as_numbers, check_rows, setting
 from localparity.counts import Comparison
-from localparity.metrics._gap_curve import GapCurve, input_curves
+from localparity.metrics._gap_curve import GapCurve, gap_curves
 from localparity.metrics._within import within_bound
 from localparity.models._rows import TrainingRows, coded_predictions
 from localparity.models.repair import _kernels
@@ -143,7 +143,7 @@ def compared_curves(
     rows: BlindRows, scores: FloatArray, compared: tuple[int, ...], criterion: Criterion
 ) -> list[GapCurve]:
     """Return the gap curves of rows with these scores whose groups are compared."""
-    return input_curves(Comparison(criterion), compared_predictions(rows, scores, compared), None, None)
+    return gap_curves(compared_predictions(rows, scores, compared), Comparison(criterion))
 
 
 def compared_predictions(

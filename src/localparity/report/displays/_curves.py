@@ -378,7 +378,7 @@ class McdpProfileDisplay(PredictionsDisplay):
             ax.fill_between(epsilons, low, high, color=FIRST, alpha=0.2, lw=0)
             band = f"{100 * self.confidence:g}% band"
             write_beside(ax, (0.03 * end, high[0]), band, colour=QUIET, move=(2.0, 6.0))
-        values = self.profile.mcdp_at(epsilons)
+        values = self.profile(epsilons)
         ax.step(epsilons, values, where="post", color=FIRST)
         middle = values.size // 3
         write_beside(ax, (epsilons[middle], values[middle]), "MCDP", colour=FIRST, move=(4.0, 7.0))

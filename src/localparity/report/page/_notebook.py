@@ -95,7 +95,7 @@ def gap_html(curve: GapCurve) -> str:
 def profile_html(profile: McdpProfile) -> str:
     """MCDP at every epsilon up to 0.2, with that at 0, 0.05 and 0.1 in words."""
     epsilons = np.linspace(0.0, 0.2, 201)
-    values = profile.mcdp_at(epsilons)
+    values = profile(epsilons)
     drawing = Drawing((0.0, 0.2), round_top(float(values.max())))
     drawing.axes(score_marks((0.0, 0.2), whole=False), percent_marks(drawing.top))
     drawing.steps("first", epsilons, values)
