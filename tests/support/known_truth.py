@@ -49,7 +49,7 @@ class _KnownModel(Model):
 class _KnownBackend(Backend):
     pace = Pace(1, 1.0)
 
-    def __init__(self, classifier: KnownTruthClassifier, *rows_and_seed: Any) -> None:
+    def __init__(self, classifier: KnownTruthClassifier, *_: Any) -> None:
         self.fall = classifier.fall
 
     def train(self, strength: float, pace: Pace, progress: Any = None) -> _KnownModel:

@@ -186,16 +186,12 @@ def compare(
         The bound that methods are chosen for.
     epsilon, criterion
         The half-width of the windows, and who is compared, as in `mcdp`.
-    booster : str
-        "lightgbm" or "xgboost".
-    steps : int
-        The number of steps that a network is trained for.
+    booster, steps : str and int
+        "lightgbm" or "xgboost", and the number of steps that a network is trained for.
     confidence : float
         The probability with which each interval holds, and with which all promises hold together.
-    n_resamples : int
-        The number of resamples behind each interval and noise floor.
-    random_state : int, Generator or None
-        The same seed gives the same comparison.
+    n_resamples, random_state
+        The number of resamples behind each interval and noise floor; the same seed gives the same comparison.
     verbose : bool
         Whether to show a progress bar for each method.
 

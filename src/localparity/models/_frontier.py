@@ -50,10 +50,8 @@ class Frontier:
         MCDP(epsilon) expected under parity among these people.
     epsilon, criterion, confidence
         The half-width of the windows, who is compared, and the confidence of the band.
-    rows : int
-        The number of people measured.
-    left_out : tuple
-        The groups too small to take part.
+    rows, left_out : int and tuple
+        The number of people measured, and the groups too small to take part.
 
     Examples
     --------
@@ -209,10 +207,8 @@ def frontier(
         The number of bounds, from 0 to the gap of the plain scores.
     confidence : float
         The probability with which the band holds at all bounds together.
-    n_resamples : int
-        The number of resamples of rows behind the band and the noise floor.
-    random_state : int, Generator or None
-        The same seed gives the same frontier.
+    n_resamples, random_state
+        The number of resamples behind the band and the noise floor; the same seed gives the same frontier.
 
     Returns
     -------

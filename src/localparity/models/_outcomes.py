@@ -25,12 +25,10 @@ class Outcome:
 
     Attributes
     ----------
-    method : str
-        The method.
+    method, setting : str
+        The method, and the chosen setting in words.
     repaired : bool
         Whether its scores are repaired, which needs the group at prediction.
-    setting : str
-        The chosen setting, in words.
     validation : Measured
         How it does on the validation part, which the choice is made by.
     met : bool

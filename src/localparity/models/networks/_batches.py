@@ -15,12 +15,8 @@ class TensorRows(NamedTuple):
     ----------
     features : Tensor of shape (n_samples, ...)
         What the network takes.
-    labels : Tensor of shape (n_samples,)
-        Labels 0 and 1, as floating-point numbers.
-    groups : Tensor of shape (n_samples,)
-        The group of each row as a code from 0.
-    weights : Tensor of shape (n_samples,)
-        Weights >= 0.
+    labels, groups, weights : Tensor of shape (n_samples,)
+        Labels 0 and 1 as floating-point numbers, groups as codes from 0, and weights >= 0.
 
     Examples
     --------

@@ -42,10 +42,8 @@ class TrainingSettings:
         As in `LocalParityClassifier`, with the same defaults.
     augment : bool, default=False
         Whether a network for images sees random views of them in training.
-    decay_every : int, default=50
-        The number of steps at one learning rate, for the schedule "steps".
-    decay_factor : float, default=0.1
-        What the learning rate is then multiplied by.
+    decay_every, decay_factor : int and float, default=50 and 0.1
+        The steps at one learning rate, for the schedule "steps", and what it is then multiplied by.
     check_every : int, default=25
         The number of steps between evaluations of the validation rows.
 
@@ -93,12 +91,8 @@ class ScoredBatch(NamedTuple):
     ----------
     rows : TensorRows
         The batch.
-    logits : Tensor
-        The logits of the rows.
-    entry : Tensor
-        Their values where the network's body begins.
-    hidden : Tensor
-        Their values in the last hidden layer.
+    logits, entry, hidden : Tensor
+        The rows' logits, and their values where the network's body begins and in the last hidden layer.
     autocast : context manager
         The precision of the network's forward pass, for a penalty that repeats it.
 
