@@ -14,8 +14,15 @@ from localparity._text import group_text, number_text, round_number_in
 from localparity._types import FloatArray, Group
 from localparity.auditing._findings import PairSummary
 from localparity.auditing._missing import mostly_missing
-from localparity.auditing._next_steps import Step, next_steps
-from localparity.auditing._wording import Words, between_text, caveats_of, subject_of, verdict_sentence
+from localparity.auditing._wording import (
+    Step,
+    Words,
+    between_text,
+    caveats_of,
+    next_steps,
+    subject_of,
+    verdict_sentence,
+)
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, all_disclosed
 from localparity.counts._score_counts import Stratum, strata_of, with_everyone

@@ -95,19 +95,7 @@ class Strata:
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Everyone that an audit is about.
-
-    Attributes
-    ----------
-    counts : ScoreCounts
-        The scores of everyone, those without a group among them.
-    missing_rows : MissingRows
-        The rows that were left out since they lack a value.
-    strata : Strata or None
-        The same people counted by stratum, where there are control features.
-    library : str or None
-        The library of the data frames that they come from.
-    """
+    """Everyone that an audit is about, also those without a group, and the rows that lack a value."""
 
     counts: ScoreCounts
     missing_rows: MissingRows = NOTHING_MISSING

@@ -137,7 +137,7 @@ def parse_range(text: str, option: str) -> tuple[float, float]:
 def asking(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the fields of dataclasses as options, in place of the parameters that take these.
 
-    Of a dataclass with `common` fields, the options of the others are under "Advanced" in help.
+    The options from the field `first_advanced` of a dataclass on are under "Advanced" in help.
     """
     parameters = signature(command, eval_str=True).parameters.values()
     kinds: dict[str, Any] = {one.name: one.annotation for one in parameters if is_dataclass(one.annotation)}
@@ -171,12 +171,14 @@ def expanding(
 def _options_of(question: Any) -> list[Parameter]:
     """The fields of a dataclass as options."""
     annotations = get_type_hints(question, include_extras=True)
-    options = []
+    options: list[Parameter] = []
+    panel = None
     for field in fields(question):
         kind, option = get_args(annotations[field.name])
         option = copy(option)
-        common = getattr(question, "common", None)
-        option.rich_help_panel = "Advanced" if common is not None and field.name not in common else None
+        if field.name == getattr(question, "first_advanced", None):
+            panel = "Advanced"
+        option.rich_help_panel = panel
         annotation: Any = Annotated[kind, option]
         options.append(
             Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation)

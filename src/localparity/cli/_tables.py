@@ -114,6 +114,9 @@ def read_training_table(
 IntendedUseOption = Annotated[
     str | None, typer.Option(help="What the model is for, in your words, for its model card.")
 ]
+PromiseOption = Annotated[
+    float | None, typer.Option(help="Promise the bound for new people, with this probability.")
+]
 
 
 def complete_card(card: ModelCard, file: str, intended_use: str | None) -> ModelCard:
