@@ -298,7 +298,7 @@ class Document:
         audits, paired = self.audits, self.paired
         if len(audits) > 1:
             table = models_table(audits)
-            yield Section(name="models", heading=table.caption, tables=(table,), picture="models")
+            yield Section(name="models", heading=table.caption, tables=(table,))
         if paired is not None:
             yield Section(
                 name="paired",
@@ -309,7 +309,7 @@ class Document:
         yield Section(name="findings", heading="MCDP", tables=(findings_table(audits),))
         epsilons = sum(len(audit.findings) for audit in audits.values())
         pairs = pairs_table(audits, max(1, MOST_LISTED // epsilons))
-        yield Section(name="pairs", heading="Every pair of groups", tables=(pairs,), picture="pairs")
+        yield Section(name="pairs", heading="Every pair of groups", tables=(pairs,))
         yield Section(name="groups", heading="Groups", tables=(groups_table(audits),))
 
     def _last_sections(self, name: str) -> Iterator[Section]:
@@ -330,9 +330,7 @@ class Document:
             model=name,
         )
         sentences = () if ratios is None else ratios.sentences
-        yield Section(
-            name="ratios", heading="Selection ratios", sentences=sentences, picture="ratios", model=name
-        )
+        yield Section(name="ratios", heading="Selection ratios", sentences=sentences, model=name)
         yield Section(
             name="scoring",
             heading="Scoring rates",

@@ -283,10 +283,7 @@ def _reach(score_range: ScoreRange) -> float:
 
 
 def ranked(counts: ScoreCounts) -> ScoreCounts:
-    """The same people, each with the (weighted) share of all of them whose score is at or below theirs.
-
-    Gaps between groups stay what they are at every score, and so does MCDP(0).
-    """
+    """The same people, each with the (weighted) share of all of them at or below; gaps stay what they are."""
     if counts.cells is not None or counts.rank_error:
         raise InputError(
             f"{setting(score_range='rank')} needs every score to be counted by itself, got counts on a grid "

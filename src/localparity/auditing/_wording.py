@@ -90,7 +90,7 @@ def assumptions_of(audit: Audit) -> tuple[str, ...]:
             "Intervals and p-values come from the multiplier bootstrap, which holds in large samples. It "
             "knows nothing about people that no row stands for, such as those that a design hardly samples."
         )
-        few = [_group_name(group, label) for group, label in _of_few_rows(audit)]
+        few = _of_few_rows(audit)
         if few:
             found.append(
                 f"Few rows carry most of the weight of {', '.join(few)}: there the confidence is approximate."
@@ -131,19 +131,16 @@ def over_what(audit: Audit) -> str:
     return f"Intervals{p_values} are adjusted for {over}."
 
 
-def _of_few_rows(audit: Audit) -> list[tuple[Group, int | None]]:
-    """The groups whose sampling error rests on few heavy rows or clusters."""
-    found = []
+def _of_few_rows(audit: Audit) -> list[str]:
+    """The names of the groups whose sampling error rests on few heavy rows or clusters."""
+    names: list[str] = []
     for label, stratum in strata_of(audit.counts, audit.comparison).items():
         degrees = [atoms.degrees for atoms in stratum.values()]
         if audit.counts.clusters is not None:
             degrees = audit.counts.clusters.among(list(stratum), label).degrees.tolist()
-        found += [(group, label) for group, few in zip(stratum, degrees, strict=True) if few < _FEW_ROWS]
-    return found
-
-
-def _group_name(group: Group, label: int | None) -> str:
-    return group_text(group) + ("" if label is None else f" with label {label}")
+        small = [group for group, few in zip(stratum, degrees, strict=True) if few < _FEW_ROWS]
+        names += [group_text(group) + ("" if label is None else f" with label {label}") for group in small]
+    return names
 
 
 # The sentences of an answer.
@@ -223,11 +220,9 @@ class Words:
             at = "" if self.audit.findings[self.place].epsilon == 0.0 else f" above {self._cutoff()}"
             return f"{shares}{at}"
         gap = f"{points(self.pair.mcdp[self.place])} between {first.name} and {second.name}"
-        return f"Largest gap{self._judged()}: {gap}, {shares} above {self._cutoff()}"
-
-    def _judged(self) -> str:
         small = any(pair.too_small for pair in self.audit.pairs) and not self.pair.too_small
-        return " that can be judged" if small else ""
+        judged = " that can be judged" if small else ""
+        return f"Largest gap{judged}: {gap}, {shares} above {self._cutoff()}"
 
     def sure(self) -> str:
         """How sure it is, with what a test could have found where it found nothing."""
@@ -268,22 +263,19 @@ class Words:
     def by_outcome(self) -> tuple[str, ...]:
         """The same two groups at the same cutoff, by label; none where few people have a label."""
         counts, cutoff = self.audit.counts, self.spot.cutoff
-        first, second = self.spot.first, self.spot.second
+        first = self.spot.first
         if self.pair.label is not None or not counts.labelled or cutoff is None or first is None:
             return ()
-        assert second is not None
         sides = [[counts.atoms.get((group, label)) for group in self.pair.groups] for label in (0, 1)]
         limit = max(self.audit.comparison.min_group_size, DISCLOSURE_LIMIT)
         lines = []
-        for label, atoms in zip((0, 1), sides, strict=True):
-            if any(one is None or one.size < limit for one in atoms):
+        for label, atoms in enumerate(sides):
+            shares = [one.share_above(cutoff) for one in atoms if one is not None and one.size >= limit]
+            if len(shares) < 2:
                 return ()
-            shares = {
-                group_text(group): one.share_above(cutoff)
-                for group, one in zip(self.pair.groups, atoms, strict=True)
-                if one is not None
-            }
-            both = " against ".join(whole_percent(shares[row.name]) for row in (first, second))
+            if first.name != group_text(self.pair.groups[0]):
+                shares.reverse()
+            both = " against ".join(map(whole_percent, shares))
             lines.append(f"{label_text(self.audit, label)}: {both} above {self._cutoff()}")
         return tuple(lines)
 

@@ -86,10 +86,7 @@ def _stop_in_time(heard: int, done: threading.Event) -> None:
 
 
 class _Pipe(io.FileIO):
-    """Writes to a pipe while somebody reads it, and to nowhere after that or after an error.
-
-    `reports` says whether an error is raised, once: one of the standard error can be told nowhere.
-    """
+    """Writes to a pipe while somebody reads it, and to nowhere after an error, raised where it `reports`."""
 
     def __init__(self, descriptor: int, *, reports: bool) -> None:
         super().__init__(descriptor, "wb", closefd=False)

@@ -37,9 +37,11 @@ from localparity.cli._options import (
     ForceOption,
     LabelOption,
     NormaliseOption,
+    RemoteOption,
     SeedOption,
     SheetOption,
     WeightOption,
+    announce_remote,
     asking,
     check_bound,
     check_file,
@@ -49,7 +51,6 @@ from localparity.cli._options import (
     parse_range,
     typed_options,
 )
-from localparity.cli._tables import RemoteOption, announce_remote
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.engines._ibis import read_database
 from localparity.engines._missing_rows import without_missing

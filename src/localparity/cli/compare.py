@@ -22,13 +22,16 @@ from localparity.cli._options import (
     EpsilonOption,
     ForceOption,
     GroupOption,
+    IntendedUseOption,
     PeopleArgument,
+    PeopleOptions,
     TargetOption,
     asking,
     check_file,
     check_folder,
+    complete_card,
+    read_training_table,
 )
-from localparity.cli._tables import IntendedUseOption, PeopleOptions, complete_card, read_training_table
 
 if TYPE_CHECKING:
     from localparity.results import ModelComparison
@@ -124,7 +127,7 @@ def _show(found: ModelComparison, file: str) -> None:
     trained, validated, tested = found.rows
     console.print(
         f"{visible(file)}: {trained:,} rows to train on, {validated:,} to choose on, {tested:,} to test on; "
-        f"compared: {CRITERION_WORDS[found.criterion]}.",
+        f"compared: {CRITERION_WORDS[found.criterion]}."
     )
     shown: Any = RichTable(title="Chosen for the bound, measured on the test part", title_justify="left")
     shown.add_column("method", overflow="fold")
@@ -149,18 +152,16 @@ def _show(found: ModelComparison, file: str) -> None:
     if found.frontier is not None:
         console.print(
             "Gives up: points of AP below the frontier, the best that group-blind scores reach at the same "
-            "MCDP. Repaired scores, which need the group, may lie beyond it.",
+            "MCDP. Repaired scores, which need the group, may lie beyond it."
         )
     promised = [outcome.name for outcome in found.outcomes if outcome.promise]
     if promised:
         console.print(
             f"Within {percent(found.max_mcdp)} for new people, all of them with probability "
-            f"{best.interval.confidence:g}: {'; '.join(promised)}.",
+            f"{best.interval.confidence:g}: {'; '.join(promised)}."
         )
     expected = percent(best.noise_floor)
-    console.print(
-        f"Expected under parity on the test part: {expected}. Rows are assumed to be independent.",
-    )
+    console.print(f"Expected under parity on the test part: {expected}. Rows are assumed to be independent.")
     for name, reason in found.left_out.items():
         console.print(visible(f"Left out: {name}: {reason}"))
     console.print(found.recommendation, style="bold")

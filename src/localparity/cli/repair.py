@@ -16,17 +16,15 @@ from localparity.cli._options import (
     EpsilonOption,
     ForceOption,
     GroupOption,
+    IntendedUseOption,
     PeopleArgument,
+    PeopleOptions,
+    PromiseOption,
     SeedOption,
     TargetOption,
     asking,
     check_bound,
     check_folder,
-)
-from localparity.cli._tables import (
-    IntendedUseOption,
-    PeopleOptions,
-    PromiseOption,
     complete_card,
     read_training_table,
 )

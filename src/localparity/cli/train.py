@@ -18,15 +18,13 @@ from localparity.cli._options import (
     EpsilonOption,
     ForceOption,
     GroupOption,
+    IntendedUseOption,
     PeopleArgument,
+    PeopleOptions,
+    PromiseOption,
     TargetOption,
     asking,
     check_folder,
-)
-from localparity.cli._tables import (
-    IntendedUseOption,
-    PeopleOptions,
-    PromiseOption,
     complete_card,
     read_training_table,
 )
