@@ -460,8 +460,8 @@ def bound_pair(audit: Audit, decide_by: str) -> PairSummary:
 
 def bound_result(audit: Audit, max_mcdp: float, decide_by: DecideBy) -> BoundResult:
     """Whether an audit is within a bound, with what was compared."""
-    finding, pair = audit.findings[0], bound_pair(audit, decide_by)
     within = audit.passes(max_mcdp, decide_by=decide_by)
+    finding, pair = audit.findings[0], bound_pair(audit, decide_by)
     clear = within or decide_by != "estimate" or pair.significant_at(0, by_test=audit.has_test)
     return BoundResult(
         max_mcdp=max_mcdp,
