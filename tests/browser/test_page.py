@@ -329,6 +329,23 @@ def test_ratios_are_the_library_s(open_page: OpenPage, audit: lp.Audit, folder: 
     safe = audit.impact_ratios().disclosed(10).safe_cutoffs(0.8)
     assert safe.sentence in " ".join(fold.text_content().split())
     assert safe.worst_sentence in " ".join(fold.text_content().split())
+    page.locator("[type=text]").fill("0.2")
+    assert fold.locator(".plot .direct").text_content() == "0.8"
+
+
+def test_a_long_name_stays_on_a_narrow_screen(open_page: OpenPage, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["African-American × Male", "Caucasian × Male"], 500)
+    scores = rng.integers(1, 9, 1000) + 2 * (np.arange(1000) < 500)
+    asked: dict[str, Any] = {"sensitive_features": groups, "score_range": (1, 10), "n_resamples": 0}
+    lp.audit(None, scores, **asked).to_html(tmp_path / "long.html")
+    page = open_page(tmp_path / "long.html", **PHONE)
+    for cutoff in range(1, 11):
+        page.locator("[type=text]").fill(str(cutoff))
+        for label in page.locator("#chart .plot .name").all():
+            box = label.bounding_box()
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= 390
 
 
 @pytest.mark.parametrize(("name", "pages"), [("one", 4), ("six", 5)])
@@ -360,7 +377,7 @@ def test_tables_sort_by_every_column_both_ways(
     open_page: OpenPage, several: dict[str, lp.Audit], folder: Path
 ) -> None:
     page = open_page(folder / "several.html")
-    page.locator(".numbers summary").click()
+    page.locator("summary:text-is('All numbers')").click()
     for table in ("models", "findings", "groups"):
         headers = page.locator(f"#{table} thead th")
         for column in range(headers.count()):

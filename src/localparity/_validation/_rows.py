@@ -200,7 +200,7 @@ def check_indexes(arguments: Mapping[Any, Any]) -> None:
         first, known = indexes[0]
         # Different lengths are reported by `check_rows`.
         if len(index) == len(known) and not known.equals(index):
-            raise ValueError(
+            raise InputError(
                 f"{first} and {name} have different indexes, and rows are joined by position: align them, "
                 f"e.g. {name}.loc[{first}.index] or reset_index(drop=True), or pass both as to_numpy()"
             )

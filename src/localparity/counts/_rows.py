@@ -190,9 +190,10 @@ class KeyedRows:
         in_all = np.bincount(self.codes, minlength=len(self.keys))
         groups, codes = group_codes(self.keys, comparison)
         for label, group_of in zip(comparison.labels, codes, strict=True):
-            sizes = np.bincount(group_of + 1, in_all, minlength=len(groups) + 1)[1:].astype(np.int64)
-            check_sizes(comparison, groups, sizes.tolist(), label)
-            yield label, group_of, sizes
+            sizes = np.zeros(len(groups) + 1, dtype=np.int64)
+            np.add.at(sizes, group_of, in_all)  # those not compared are counted last
+            check_sizes(comparison, groups, sizes[:-1].tolist(), label)
+            yield label, group_of, sizes[:-1]
 
     def by_score(self) -> KeyedRows:
         """The rows sorted by score; those of one score come in any order."""

@@ -84,15 +84,19 @@ function startModel(model, number) {
     const at = (y) => ({ x: `${100 * x}%`, y: `${100 * (1 - y)}%` });
     put(root.querySelector(".bracket"), { x1: at(0).x, x2: at(0).x, y1: at(bottom).y, y2: at(top).y });
     /* Curves fall from left to right: there is room on the right above them, and on the left below. */
-    const width = root.querySelector(".plot").clientWidth;
+    const plot = root.querySelector(".plot"), width = plot.clientWidth;
     function label(kind, y, text, upper, shift) {
-      const element = root.querySelector(`.plot text.${kind}`), inside = element?.querySelector("tspan");
+      const element = plot.querySelector(`text.${kind}`), inside = element?.querySelector("tspan");
       if (!element) return;
       inside.textContent = text;
       const long = inside.getComputedTextLength() + 10;
-      const left = upper ? width && x * width + long > width : !width || x * width > long;
+      const left = upper ? x * width + long > width && x * width > long : !width || x * width > long;
+      /* A long name on a narrow screen may fit on neither side: it is moved into the picture. */
+      const start = left ? x * width - long : x * width + 10;
+      const moved = width ? Math.max(0, Math.min(start, width - long + 10)) - start : 0;
+      const lift = !upper && !left && apart >= 20 ? -0.4 : shift - (upper && moved ? 1 : 0);
       put(element, at(y));
-      put(inside, { dx: left ? -10 : 10, dy: `${!upper && !left && apart >= 20 ? -0.4 : shift}em` });
+      put(inside, { dx: (left ? -10 : 10) + moved, dy: `${lift}em` });
       element.classList.toggle("end", left);
     }
     ["first", "second"].forEach((kind, i) => {
