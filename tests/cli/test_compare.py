@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 import localparity as lp
 import typed_commands
@@ -52,7 +51,10 @@ def test_a_table_a_figure_and_a_recommendation(folder: Path) -> None:
     assert [path.name for path in (folder / "new").iterdir()] == ["frontier.png"]
 
 
-def test_methods_with_a_promise_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_methods_with_a_promise_are_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
     interval = lp.results.Interval(0.01, 0.02, 0.03, 0.9)
     measured = lp.results.Measured(2, 0.8, 0.02, interval, 0.01)
     free, sure = (
@@ -60,7 +62,7 @@ def test_methods_with_a_promise_are_named(capsys: pytest.CaptureFixture[str]) ->
     )
     parts = (0.05, 0.0, "demographic_parity", (4, 2, 2), {})
     for outcome, is_shown in ((free, False), (replace(sure, promise="It holds."), True)):
-        _show(Console(width=140), ModelComparison((free, outcome), *parts), "people.csv")
+        _show(ModelComparison((free, outcome), *parts), "people.csv")
         shown = capsys.readouterr().out
         assert ("with probability 0.9: DiffMCDP." in shown) is is_shown
 

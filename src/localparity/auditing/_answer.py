@@ -14,8 +14,15 @@ from localparity._text import group_text, number_text, round_number_in
 from localparity._types import FloatArray, Group
 from localparity.auditing._findings import PairSummary
 from localparity.auditing._missing import mostly_missing
-from localparity.auditing._next_steps import Step, next_steps
-from localparity.auditing._wording import Words, between_text, caveats_of, subject_of, verdict_sentence
+from localparity.auditing._wording import (
+    Step,
+    Words,
+    between_text,
+    caveats_of,
+    next_steps,
+    subject_of,
+    verdict_sentence,
+)
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, all_disclosed
 from localparity.counts._score_counts import Stratum, strata_of, with_everyone
@@ -123,10 +130,7 @@ class PairGap:
 
 @dataclass(frozen=True, kw_only=True)
 class BoundResult:
-    """A bound, what was compared with it, between whom it was measured, and whether it holds.
-
-    What is above a bound may not be distinguishable from chance; an estimate that is not says so.
-    """
+    """A bound, what was compared with it, between whom, whether it holds and whether that could be chance."""
 
     max_mcdp: float
     decide_by: str
@@ -254,9 +258,15 @@ class Answer:
 def answer_of(audit: Audit, max_mcdp: float | None = None, decide_by: DecideBy = "estimate") -> Answer:
     """The answer of an audit, with a verdict where there is a bound."""
     pair, place, differing = named_pair(audit)
-    people, pairs = _people_of(audit), _pairs(audit, place)
+    people, order = _people_of(audit), list(get_args(PairState))
+    pairs = sorted(
+        (_pair_gap(audit, other, place, people) for other in audit.pairs),
+        key=lambda row: (row.too_small, order.index(row.state), -row.low, -row.gap),
+    )
     spot = Spot.of(audit, pair, audit.findings[place].epsilon)
-    status = _status(audit, pair, bool(differing))
+    status: Status = "disparity" if differing else "undecided"
+    if not differing and audit.has_test and not audit.findings[0].too_wide and not pair.too_small:
+        status = "none found"
     words = Words(audit, pair, place, spot, status)
     headline, rates = words.headline(), words.rates()
     if mostly_missing(audit):
@@ -290,26 +300,16 @@ def answer_of(audit: Audit, max_mcdp: float | None = None, decide_by: DecideBy =
         high=interval.high,
         p_value=None if pair.p_values is None else pair.p_values[place],
         groups=spot.groups,
-        pairs=pairs[:MOST_PAIRS],
-        states=dict.fromkeys(get_args(PairState), 0) | Counter(row.state for row in pairs),
+        pairs=tuple(pairs[:MOST_PAIRS]),
+        states=dict.fromkeys(order, 0) | Counter(row.state for row in pairs),
         largest=_pair_gap(audit, audit.worst_pair(audit.findings[place]), place, people),
         auc=auc,
         average_precision=average_precision,
     )
 
 
-def _status(audit: Audit, pair: PairSummary, found: bool) -> Status:
-    if found:
-        return "disparity"
-    tested = audit.has_test and not audit.findings[0].too_wide and not pair.too_small
-    return "none found" if tested else "undecided"
-
-
 def named_pair(audit: Audit) -> tuple[PairSummary, int, list[PairSummary]]:
-    """The pair that a verdict names, the place of the epsilon, and all pairs with a disparity there.
-
-    Where no pair has one, it is the worst of those that are large enough to judge.
-    """
+    """The clearest pair, or else the worst that can be judged, its epsilon's place, and all clear pairs."""
     for place in range(len(audit.findings)):
         found = [pair for pair in audit.pairs if pair.significant_at(place, by_test=audit.has_test)]
         if found:
@@ -322,9 +322,14 @@ def window_of(audit: Audit, pair: PairSummary, epsilon: float) -> Window:
     """Where the gap of a pair is largest, for windows of a half-width."""
     if epsilon == audit.findings[0].epsilon:
         return pair.window
-    stratum = strata_of(audit.counts, audit.comparison)[pair.label]
-    sides = with_everyone(stratum) if audit.comparison.compare == "to_overall" else stratum
+    sides = _sides(audit, pair.label)
     return curve_between(audit.counts, sides, pair.groups, pair.label).worst_window(epsilon)
+
+
+def _sides(audit: Audit, label: int | None) -> Stratum:
+    """The scores of each group of a label, and of everyone where groups are compared with everyone."""
+    stratum = strata_of(audit.counts, audit.comparison)[label]
+    return with_everyone(stratum) if audit.comparison.compare == "to_overall" else stratum
 
 
 # Where two groups differ most: one cutoff, and the share of each group above it.
@@ -344,17 +349,18 @@ class Spot:
     def of(cls, audit: Audit, pair: PairSummary, epsilon: float) -> Spot:
         """The spot of a pair."""
         window = window_of(audit, pair, epsilon)
-        stratum = strata_of(audit.counts, audit.comparison)[pair.label]
-        sides = with_everyone(stratum) if audit.comparison.compare == "to_overall" else stratum
+        sides = _sides(audit, pair.label)
         cutoff = None if window.gap == 0.0 else _cutoff_in(audit, sides, window)
         shares = _shares(audit, sides, cutoff, pair.label)
-        first, second = (shares[group] for group in pair.groups)
+        ranked = sorted((shares[group] for group in sides if group is not EVERYONE), key=_below)
         if cutoff is None:
-            return cls(window, None, tuple(shares[group] for group in stratum), None, None)
-        if (first.share_above or 0.0) < (second.share_above or 0.0):
-            first, second = second, first
-        ranked = sorted((shares[group] for group in stratum), key=lambda row: -(row.share_above or 0.0))
+            return cls(window, None, tuple(ranked), None, None)
+        first, second = sorted((shares[group] for group in pair.groups), key=_below)
         return cls(window, cutoff, tuple(ranked), first, second)
+
+
+def _below(row: GroupShare) -> float:
+    return -(row.share_above or 0.0)
 
 
 def _cutoff_in(audit: Audit, sides: Stratum, window: Window) -> float:
@@ -372,10 +378,7 @@ def _cutoff_in(audit: Audit, sides: Stratum, window: Window) -> float:
 
 
 def _shares(audit: Audit, sides: Stratum, cutoff: float | None, label: int | None) -> dict[Group, GroupShare]:
-    """The share of each group above a cutoff, with an interval where rows are independent and weigh 1.
-
-    The ends are those of Dvoretzky, Kiefer and Wolfowitz, which hold at every cutoff, also a chosen one.
-    """
+    """The share of each group above a cutoff, with the interval of Dvoretzky, Kiefer and Wolfowitz."""
     small = {group.group for group in audit.groups if group.label == label and group.too_small}
     error = shared_error(audit.confidence, len(sides))
     has_ends = cutoff is not None and audit.counts.exchangeable and audit.counts.rank_error == 0.0
@@ -391,13 +394,6 @@ def _shares(audit: Audit, sides: Stratum, cutoff: float | None, label: int | Non
             name=group_text(group), people=atoms.size, share_above=share, low=low, high=high, few=few
         )
     return rows
-
-
-def _pairs(audit: Audit, place: int) -> tuple[PairGap, ...]:
-    """All pairs, the clear ones first."""
-    order, people = list(get_args(PairState)), _people_of(audit)
-    rows = [_pair_gap(audit, pair, place, people) for pair in audit.pairs]
-    return tuple(sorted(rows, key=lambda row: (row.too_small, order.index(row.state), -row.low, -row.gap)))
 
 
 def _people_of(audit: Audit) -> dict[tuple[Group, int | None], int]:
@@ -433,11 +429,9 @@ def _pair_gap(
 
 
 def accuracy(audit: Audit) -> tuple[float | None, float | None]:
-    """The area under the ROC curve and average precision of all people together; None without both labels.
-
-    Where people of one label are compared, nothing is said of a few people who have the other.
-    """
+    """The area under the ROC curve and average precision of all people together; None without both labels."""
     counts = audit.counts
+    # Where people of one label are compared, nothing is said of a few people who have the other.
     everyone = audit.comparison.criterion == "demographic_parity" or all_disclosed(counts, DISCLOSURE_LIMIT)
     if not counts.labelled or counts.rank_error > 0.0 or not everyone:
         return None, None
@@ -469,16 +463,14 @@ def bound_pair(audit: Audit, decide_by: str) -> PairSummary:
 
 def bound_result(audit: Audit, max_mcdp: float, decide_by: DecideBy) -> BoundResult:
     """Whether an audit is within a bound, with what was compared."""
-    finding = audit.findings[0]
     within = audit.passes(max_mcdp, decide_by=decide_by)
-    end = _ENDS[decide_by]
-    pair = bound_pair(audit, decide_by)
+    finding, pair = audit.findings[0], bound_pair(audit, decide_by)
     clear = within or decide_by != "estimate" or pair.significant_at(0, by_test=audit.has_test)
     return BoundResult(
         max_mcdp=max_mcdp,
         decide_by=decide_by,
         epsilon=finding.epsilon,
-        value=getattr(finding.interval, end),
+        value=getattr(finding.interval, _ENDS[decide_by]),
         within=within,
         between=between_text(audit, pair),
         could_be_chance=not clear,

@@ -36,9 +36,15 @@ from localparity._validation import (
 )
 from localparity.auditing._answer import Answer, answer_of
 from localparity.auditing._document import Document, DocumentKeywords, pair_records, plain_audit
-from localparity.auditing._evidence import Evidence
 from localparity.auditing._files import AuditColumns, Engine, Scorer, read_people, score_people
-from localparity.auditing._findings import Finding, GroupSummary, LeftOut, PairSummary, summarise_groups
+from localparity.auditing._findings import (
+    Evidence,
+    Finding,
+    GroupSummary,
+    LeftOut,
+    PairSummary,
+    summarise_groups,
+)
 from localparity.auditing._missing import NOTHING_MISSING, MissingRows
 from localparity.auditing._options import AuditKeywords, AuditOptions
 from localparity.auditing._people import People

@@ -193,26 +193,10 @@ class DocumentKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """What is known of some models, whatever form it takes.
+    """What is known of some models, by their names, whatever form it takes.
 
-    Attributes
-    ----------
-    audits : mapping
-        The audit of each model, by the model's name.
-    title : str
-        The heading.
-    paired : PairedModels or None
-        The models compared person by person, where all scored the same people.
-    max_mcdp : float or None
-        The bound, where there is one.
-    decide_by : str
-        What is compared with the bound, as in `Audit.passes`.
-    min_group_size : int
-        No group rests on fewer people than this, nor on fewer than an audit was asked for.
-    min_ratio : float or None
-        The least ratio of selection rates that is safe; None says nothing of ratios.
-    scoring : mapping
-        The scoring rates of each model, where they are asked for.
+    `decide_by` is as in `Audit.passes`; no group rests on fewer people than `min_group_size`; a `min_ratio`
+    asks for the ratios of selection rates.
     """
 
     audits: Mapping[str, Audit]
@@ -314,7 +298,7 @@ class Document:
         audits, paired = self.audits, self.paired
         if len(audits) > 1:
             table = models_table(audits)
-            yield Section(name="models", heading=table.caption, tables=(table,), picture="models")
+            yield Section(name="models", heading=table.caption, tables=(table,))
         if paired is not None:
             yield Section(
                 name="paired",
@@ -325,7 +309,7 @@ class Document:
         yield Section(name="findings", heading="MCDP", tables=(findings_table(audits),))
         epsilons = sum(len(audit.findings) for audit in audits.values())
         pairs = pairs_table(audits, max(1, MOST_LISTED // epsilons))
-        yield Section(name="pairs", heading="Every pair of groups", tables=(pairs,), picture="pairs")
+        yield Section(name="pairs", heading="Every pair of groups", tables=(pairs,))
         yield Section(name="groups", heading="Groups", tables=(groups_table(audits),))
 
     def _last_sections(self, name: str) -> Iterator[Section]:
@@ -346,9 +330,7 @@ class Document:
             model=name,
         )
         sentences = () if ratios is None else ratios.sentences
-        yield Section(
-            name="ratios", heading="Selection ratios", sentences=sentences, picture="ratios", model=name
-        )
+        yield Section(name="ratios", heading="Selection ratios", sentences=sentences, model=name)
         yield Section(
             name="scoring",
             heading="Scoring rates",

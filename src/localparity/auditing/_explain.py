@@ -182,11 +182,11 @@ class Explanation:
         """The gap and what carries most of it, in words."""
         best = next((gap for gap in self.features if gap.remaining is not None), None)
         told = self.allowed or best
-        last = "" if self.rows == self.sampled_from else (f"{self.rows:,} of {self.sampled_from:,} people")
+        drawn = f"A random {self.rows:,} of {self.sampled_from:,} people were compared."
         return (
             f"The gap is {_size(self.total)}.",
             "The groups do not overlap in any feature." if told is None else told.sentence,
-            *([f"A random {last} were compared."] if last else []),
+            *([drawn] if self.rows < self.sampled_from else []),
         )
 
     def to_dict(self) -> dict[str, Any]:

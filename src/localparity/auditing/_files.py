@@ -317,8 +317,7 @@ def read_features(
 ) -> Any:
     """Columns as a data frame: numbers if every value is one, texts if none is or `texts` has the column.
 
-    A missing value is NaN among numbers and None among texts. `extra` brings the data frame, `advice` ends
-    the message about a column that has both, with the column's name for {}.
+    `extra` brings the data frame; `advice` ends the message about a column that has both, named by {}.
     """
     pandas = require("pandas", extra=extra)
     columns = table.read(numbers=[], values=names)

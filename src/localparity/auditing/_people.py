@@ -95,19 +95,7 @@ class Strata:
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Everyone that an audit is about.
-
-    Attributes
-    ----------
-    counts : ScoreCounts
-        The scores of everyone, those without a group among them.
-    missing_rows : MissingRows
-        The rows that were left out since they lack a value.
-    strata : Strata or None
-        The same people counted by stratum, where there are control features.
-    library : str or None
-        The library of the data frames that they come from.
-    """
+    """Everyone that an audit is about, also those without a group, and the rows that lack a value."""
 
     counts: ScoreCounts
     missing_rows: MissingRows = NOTHING_MISSING
@@ -295,10 +283,7 @@ def _reach(score_range: ScoreRange) -> float:
 
 
 def ranked(counts: ScoreCounts) -> ScoreCounts:
-    """The same people, each with the (weighted) share of all of them whose score is at or below theirs.
-
-    Gaps between groups stay what they are at every score, and so does MCDP(0).
-    """
+    """The same people, each with the (weighted) share of all of them at or below; gaps stay what they are."""
     if counts.cells is not None or counts.rank_error:
         raise InputError(
             f"{setting(score_range='rank')} needs every score to be counted by itself, got counts on a grid "

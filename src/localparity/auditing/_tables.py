@@ -60,10 +60,7 @@ def _interval(interval: Interval) -> Shown:
 
 @dataclass(frozen=True)
 class ReportTable:
-    """A table of text: an id, a caption, columns of names, columns of numbers after them, and the rows.
-
-    Rows that share their first `shared` cells belong together.
-    """
+    """A table of text, columns of names first; rows that share their first `shared` cells belong together."""
 
     name: str
     caption: str
@@ -89,14 +86,13 @@ class ReportTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A part of a document: what it is about, in sentences, tables, and a picture by its name."""
+    """A part of a document: what it is about, in sentences, facts and tables."""
 
     name: str
     heading: str
     sentences: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     tables: tuple[ReportTable, ...] = ()
-    picture: str = ""
     model: str | None = None
 
 
@@ -114,10 +110,7 @@ def models_table(audits: Mapping[str, Audit]) -> ReportTable:
 
 
 def numbers_of(audit: Audit, place: int) -> tuple[str, str, str]:
-    """MCDP of an audit at one of its epsilons, its interval and the p-value, in every form that shows them.
-
-    The interval is that of the largest MCDP of all pairs, and the p-value that of parity in all of them.
-    """
+    """The largest MCDP of all pairs at an epsilon, its interval and the p-value of parity in all of them."""
     finding = audit.findings[place]
     p_value = None if finding.test is None else finding.test.p_value
     return _percent(finding.mcdp), _interval(finding.interval), _p_value(audit, place, p_value)

@@ -1,11 +1,13 @@
-"""The sentences about an audit: what was found, how sure it is, and what is taken for granted."""
+"""The sentences about an audit: what was found, how sure it is, what is assumed and what can be done next."""
 
 from __future__ import annotations
 
 import math
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from localparity._text import (
     capitalised,
@@ -21,6 +23,7 @@ from localparity._text import (
 )
 from localparity._types import Group
 from localparity.auditing._missing import mostly_missing
+from localparity.auditing._provenance import AuditedFile, target_of
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import copies_of, copies_sentence, strata_of
@@ -87,7 +90,7 @@ def assumptions_of(audit: Audit) -> tuple[str, ...]:
             "Intervals and p-values come from the multiplier bootstrap, which holds in large samples. It "
             "knows nothing about people that no row stands for, such as those that a design hardly samples."
         )
-        few = [_group_name(group, label) for group, label in _of_few_rows(audit)]
+        few = _of_few_rows(audit)
         if few:
             found.append(
                 f"Few rows carry most of the weight of {', '.join(few)}: there the confidence is approximate."
@@ -128,19 +131,16 @@ def over_what(audit: Audit) -> str:
     return f"Intervals{p_values} are adjusted for {over}."
 
 
-def _of_few_rows(audit: Audit) -> list[tuple[Group, int | None]]:
-    """The groups whose sampling error rests on few heavy rows or clusters."""
-    found = []
+def _of_few_rows(audit: Audit) -> list[str]:
+    """The names of the groups whose sampling error rests on few heavy rows or clusters."""
+    names: list[str] = []
     for label, stratum in strata_of(audit.counts, audit.comparison).items():
         degrees = [atoms.degrees for atoms in stratum.values()]
         if audit.counts.clusters is not None:
             degrees = audit.counts.clusters.among(list(stratum), label).degrees.tolist()
-        found += [(group, label) for group, few in zip(stratum, degrees, strict=True) if few < _FEW_ROWS]
-    return found
-
-
-def _group_name(group: Group, label: int | None) -> str:
-    return group_text(group) + ("" if label is None else f" with label {label}")
+        small = [group for group, few in zip(stratum, degrees, strict=True) if few < _FEW_ROWS]
+        names += [group_text(group) + ("" if label is None else f" with label {label}") for group in small]
+    return names
 
 
 # The sentences of an answer.
@@ -220,11 +220,9 @@ class Words:
             at = "" if self.audit.findings[self.place].epsilon == 0.0 else f" above {self._cutoff()}"
             return f"{shares}{at}"
         gap = f"{points(self.pair.mcdp[self.place])} between {first.name} and {second.name}"
-        return f"Largest gap{self._judged()}: {gap}, {shares} above {self._cutoff()}"
-
-    def _judged(self) -> str:
         small = any(pair.too_small for pair in self.audit.pairs) and not self.pair.too_small
-        return " that can be judged" if small else ""
+        judged = " that can be judged" if small else ""
+        return f"Largest gap{judged}: {gap}, {shares} above {self._cutoff()}"
 
     def sure(self) -> str:
         """How sure it is, with what a test could have found where it found nothing."""
@@ -265,22 +263,19 @@ class Words:
     def by_outcome(self) -> tuple[str, ...]:
         """The same two groups at the same cutoff, by label; none where few people have a label."""
         counts, cutoff = self.audit.counts, self.spot.cutoff
-        first, second = self.spot.first, self.spot.second
+        first = self.spot.first
         if self.pair.label is not None or not counts.labelled or cutoff is None or first is None:
             return ()
-        assert second is not None
         sides = [[counts.atoms.get((group, label)) for group in self.pair.groups] for label in (0, 1)]
         limit = max(self.audit.comparison.min_group_size, DISCLOSURE_LIMIT)
         lines = []
-        for label, atoms in zip((0, 1), sides, strict=True):
-            if any(one is None or one.size < limit for one in atoms):
+        for label, atoms in enumerate(sides):
+            shares = [one.share_above(cutoff) for one in atoms if one is not None and one.size >= limit]
+            if len(shares) < 2:
                 return ()
-            shares = {
-                group_text(group): one.share_above(cutoff)
-                for group, one in zip(self.pair.groups, atoms, strict=True)
-                if one is not None
-            }
-            both = " against ".join(whole_percent(shares[row.name]) for row in (first, second))
+            if first.name != group_text(self.pair.groups[0]):
+                shares.reverse()
+            both = " against ".join(map(whole_percent, shares))
             lines.append(f"{label_text(self.audit, label)}: {both} above {self._cutoff()}")
         return tuple(lines)
 
@@ -393,3 +388,152 @@ def caveats_of(audit: Audit) -> str:
     bounded = audit.missing_rows.missing_groups == "bound"
     parts += replace(audit.missing_rows, groups=0).sentences if bounded else audit.missing_rows.sentences
     return " ".join(parts)
+
+
+# What can be done after an audit: options of the same call, and commands that work on the same files.
+
+
+_USUAL_BOUND = 0.05
+_FEWEST_FEATURES = 2
+"""A file with fewer columns next to scores, groups and classes is one of scores, not of people to fit on."""
+_ELSEWHERE = "Fit a model within the bound, with localparity repair, where its features and classes are"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What can be done, and the option, call or command that does it; "" where there is none."""
+
+    text: str
+    command: str
+
+
+def next_steps(
+    audit: Audit, status: str, max_mcdp: float | None, *, within: bool = False
+) -> tuple[Step, ...]:
+    """Options of the same command, or calls of the audit, then the commands that the finding asks for."""
+    if audit.provenance is not None and audit.provenance.call.startswith("localparity "):
+        again = [Step("charts", "--report page.html"), Step("", "--json")]
+        again += [Step("pass/fail", "--max-mcdp 0.10")] if max_mcdp is None else []
+    else:
+        again = [Step("", 'audit.to_html("page.html")'), Step("", "audit.to_json()")]
+        again += [Step("", "audit.passes(0.10)")] if max_mcdp is None else []
+    return (*again, *_commands(audit, status, max_mcdp, within))
+
+
+def _commands(audit: Audit, status: str, max_mcdp: float | None, within: bool) -> tuple[Step, ...]:
+    """Commands on the audited files, the most pressing first; arrays have none."""
+    most = _USUAL_BOUND if max_mcdp is None else max_mcdp
+    if status == "undecided":
+        steps = [Step("Find out how many people it takes", _plan(audit, most))]
+    elif max_mcdp is not None and within:
+        steps = [Step("Or fit a model with a smaller disparity", _fit(audit, most, "repair", "repaired"))]
+    elif status == "none found" and max_mcdp is None:
+        steps = []
+    else:
+        why = Step("Find out which features carry the gap", _explain(audit))
+        steps = [
+            why,
+            Step("Fit a model whose scores are repaired to a bound", _fit(audit, most, "repair", "repaired")),
+            Step("Or train one with a penalty on the disparity", _fit(audit, most, "train", "trained")),
+        ]
+        if not steps[1].command:
+            return (*_that_work(why), Step(_ELSEWHERE, ""), *_that_work(_watch(audit, most)))
+    return _that_work(*steps, _watch(audit, most))
+
+
+def _that_work(*steps: Step) -> tuple[Step, ...]:
+    return tuple(step for step in steps if step.command)
+
+
+def _plan(audit: Audit, most: float) -> str:
+    sizes = ",".join(str(group.rows) for group in audit.groups[:20])
+    return f"localparity plan --group-sizes {sizes}" + (f" --mcdp {most:g}" if 0.0 < most < 1.0 else "")
+
+
+def _watch(audit: Audit, most: float) -> Step:
+    """Append the files to a monitor, where they have scores."""
+    text, file, columns = "Watch the scores as new people are scored", audit.file, _columns(audit)
+    if file is None or "score" not in columns:
+        return Step(text, "")
+    comparison, missing = audit.comparison, dict(file.missing)
+    if missing.get("missing_groups") == "bound":
+        missing["missing_groups"] = "drop"
+    low, high = file.score_range
+    options = {
+        "score": columns["score"],
+        "group": columns["group"],
+        "score_range": None if (low, high) == (0.0, 1.0) else f"{low:.15g},{high:.15g}",
+        "label": columns["label"] if comparison.needs_labels else None,
+        "compare": None if comparison.compare == "between_groups" else comparison.compare,
+        **_question(audit),
+        **file.reading,
+        **missing,
+    }
+    return Step(text, _command("monitor append history", file, options, max_mcdp=most))
+
+
+def _explain(audit: Audit) -> str:
+    """A command that explains the gap; "" where the file has no other columns, or lacks values."""
+    columns, file, missing = _columns(audit), audit.file, audit.missing_rows
+    if file is None or "score" not in columns or len(file.paths) > 1:
+        return ""
+    if not (file.features or file.others) or audit.comparison.criterion == "equalized_odds":
+        return ""
+    if missing.groups or missing.labels or missing.weights:
+        return ""
+    low, high = file.score_range
+    options = {use: columns.get(use) for use in ("score", "group", "label", "weight", "cluster")}
+    options["score_range"] = None if (low, high) == (0.0, 1.0) else f"{low:.15g},{high:.15g}"
+    options["criterion"] = _question(audit)["criterion"]
+    return _command("explain", file, options)
+
+
+def _fit(audit: Audit, most: float, command: str, out: str) -> str:
+    """A command that fits a model; "" where the file lacks what that takes."""
+    columns, file = _columns(audit), audit.file
+    target = target_of(columns)
+    missing = audit.missing_rows
+    if file is None or target is None or missing.groups or missing.labels or missing.weights:
+        return ""
+    if len(file.features) < _FEWEST_FEATURES or not {"encoding", "sheet"} >= set(file.reading):
+        return ""
+    unused = [columns[use] for use in ("score", "cluster") if use in columns]
+    label = [columns["label"]] if columns.get("label", target) != target else []
+    options = {
+        "target": target,
+        "group": columns["group"],
+        "weight": columns.get("weight"),
+        "drop": [*unused, *label, *file.others],
+        **file.reading,
+        **_question(audit),
+    }
+    return _command(command, file, options, max_mcdp=most, out=out)
+
+
+def _question(audit: Audit) -> dict[str, Any]:
+    criterion = audit.comparison.criterion
+    return {
+        "criterion": None if criterion == "demographic_parity" else criterion,
+        "epsilon": audit.findings[0].epsilon or None,
+    }
+
+
+def _columns(audit: Audit) -> dict[str, Any]:
+    return {} if audit.provenance is None else dict(audit.provenance.columns)
+
+
+def _command(name: str, file: AuditedFile, options: Mapping[str, Any], **last: Any) -> str:
+    """A command as a shell takes it, without the options that are None."""
+    words = ["localparity", *name.split(), *file.paths]
+    for option, value in (dict(options) | last).items():
+        flag = "--missing-value" if option == "missing_values" else f"--{option.replace('_', '-')}"
+        if value is True:
+            words.append(flag)
+        elif value is not None:
+            values = value if isinstance(value, list | tuple) else [value]
+            words += [word for one in values for word in (flag, _word(one))]
+    return shlex.join(words)
+
+
+def _word(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

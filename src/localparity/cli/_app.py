@@ -86,10 +86,7 @@ def _stop_in_time(heard: int, done: threading.Event) -> None:
 
 
 class _Pipe(io.FileIO):
-    """Writes to a pipe while somebody reads it, and to nowhere after that or after an error.
-
-    `reports` says whether an error is raised, once: one of the standard error can be told nowhere.
-    """
+    """Writes to a pipe while somebody reads it, and to nowhere after an error, raised where it `reports`."""
 
     def __init__(self, descriptor: int, *, reports: bool) -> None:
         super().__init__(descriptor, "wb", closefd=False)
@@ -165,6 +162,8 @@ _NAMES = (
     "predict",
     "reproduce",
 )
+_HOMES = {"fetch": "demo"}
+"""The modules of commands that are not in one of their own name."""
 
 
 class Group(TyperGroup):
@@ -186,7 +185,7 @@ class _Imported(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name not in _NAMES:
             raise KeyError(name)
-        module = import_module(f"{__package__}.{name}")
+        module = import_module(f"{__package__}.{_HOMES.get(name, name)}")
         app = getattr(module, "app", None)
         if app is None:
             app = Commands(add_completion=False)
@@ -203,7 +202,8 @@ class _Imported(Mapping[str, Any]):
 def _docstring(name: str) -> str | None:
     """The docstring of a command's function, from the code of its module."""
     # Not the hook of a host such as pytest, whose loader has no code to read.
-    spec: Any = PathFinder.find_spec(f"{__package__}.{name}", import_module(str(__package__)).__path__)
+    home = f"{__package__}.{_HOMES.get(name, name)}"
+    spec: Any = PathFinder.find_spec(home, import_module(str(__package__)).__path__)
     parts = spec.loader.get_code(spec.name).co_consts
     (code,) = (part for part in parts if isinstance(part, CodeType) and part.co_name == name)
     return getdoc(FunctionType(code, {}))

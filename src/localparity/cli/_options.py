@@ -1,21 +1,29 @@
-"""Options that several commands take, those that are lists of numbers, and those of dataclasses."""
+"""What several commands take: options, lists of numbers, dataclasses of options, and files to train on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import typer
+from numpy.typing import NDArray
 
+from localparity._io._duckdb import check_remote, remote_among, without_password
 from localparity._io._numbers import Decimal
+from localparity._io._table import Table, unfit_features
 from localparity._types import Compare, Criterion
 from localparity._validation import InputError, OutputExistsError, as_epsilon, as_fraction
+from localparity.auditing._files import file_sha256, read_features
+from localparity.cli._commands import note
 from localparity.counts import Comparison
+
+if TYPE_CHECKING:
+    from localparity.results import ModelCard
 
 
 def check_epsilon(epsilon: float) -> float:
@@ -80,10 +88,7 @@ def check_ratio(min_ratio: float | None, criterion: str) -> None:
 
 
 def check_file(path: Path | None, option: str, *, read: Sequence[str] = (), replace: bool = True) -> None:
-    """Check that a file can be written, before the work whose result it is to have.
-
-    A file that is `read` is not written over, whatever may be replaced.
-    """
+    """Check that a file can be written, before any work is done; one that is `read` is never replaced."""
     if path is None or not path.exists():
         return
     if path.is_dir():
@@ -137,7 +142,7 @@ def parse_range(text: str, option: str) -> tuple[float, float]:
 def asking(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the fields of dataclasses as options, in place of the parameters that take these.
 
-    Of a dataclass with `common` fields, the options of the others are under "Advanced" in help.
+    The options from the field `first_advanced` of a dataclass on are under "Advanced" in help.
     """
     parameters = signature(command, eval_str=True).parameters.values()
     kinds: dict[str, Any] = {one.name: one.annotation for one in parameters if is_dataclass(one.annotation)}
@@ -171,12 +176,14 @@ def expanding(
 def _options_of(question: Any) -> list[Parameter]:
     """The fields of a dataclass as options."""
     annotations = get_type_hints(question, include_extras=True)
-    options = []
+    options: list[Parameter] = []
+    panel = None
     for field in fields(question):
         kind, option = get_args(annotations[field.name])
         option = copy(option)
-        common = getattr(question, "common", None)
-        option.rich_help_panel = "Advanced" if common is not None and field.name not in common else None
+        if field.name == getattr(question, "first_advanced", None):
+            panel = "Advanced"
+        option.rich_help_panel = panel
         annotation: Any = Annotated[kind, option]
         options.append(
             Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation)
@@ -196,3 +203,102 @@ def typed_options(questions: Iterable[Any], *names: str) -> list[str]:
                 name = option.param_decls[0] if option.param_decls else f"--{field.name.replace('_', '-')}"
                 typed[field.name] = f"{name} {value}" if get_origin(kind) is Literal else name
     return [typed[name] for name in names if name in typed]
+
+
+# Files on other machines: read where the option allows it, and said to be.
+
+
+RemoteOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-remote", help="Read files on other machines, through DuckDB's extensions, or databases."
+    ),
+]
+
+
+def announce_remote(files: Sequence[str], *, allow_remote: bool) -> None:
+    """Check that files on other machines may be read, and say which of them will be fetched."""
+    check_remote(files, allow_remote=allow_remote)
+    for file in remote_among(files):
+        note(f"fetching {without_password(file)}; DuckDB installs its extension for that if it has none")
+
+
+def open_file(file: str, *, allow_remote: bool, **options: Any) -> Table:
+    """The rows of a file, wherever it is, with the options of `open_table`."""
+    announce_remote([file], allow_remote=allow_remote)
+    return Table(file, allow_remote=allow_remote, **options)
+
+
+class TrainingTable(NamedTuple):
+    """The features, the class, the groups by their columns, and the weight, of each row."""
+
+    features: Any
+    classes: NDArray[Any]
+    groups: dict[str, NDArray[Any]]
+    weights: NDArray[Any] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeopleOptions:
+    """How the rows of a file are read to train on."""
+
+    weight: WeightOption = None
+    drop: DropOption = None
+    feature: FeatureOption = None
+    text: TextOption = None
+    encoding: EncodingOption = None
+    sheet: SheetOption = None
+    allow_remote: RemoteOption = False
+
+
+def read_training_table(
+    file: str,
+    target: str,
+    group: Sequence[str],
+    options: PeopleOptions,
+    *,
+    extra: str,
+    keep_group: bool = False,
+) -> TrainingTable:
+    """The rows of a file; every column without another role is a feature.
+
+    A column that looks like an identifier or the class is an error, unless `feature` names it.
+    """
+    if target in group:
+        raise ValueError(f"column {target!r} must be --target or --group, not both")
+    table = open_file(file, encoding=options.encoding, sheet=options.sheet, allow_remote=options.allow_remote)
+    drop, text, feature = options.drop or [], options.text or [], options.feature or []
+    table.check([*drop, *text, *feature])
+    weight = [options.weight] if options.weight else []
+    known = table.read(numbers=weight, values=[target], groups=group)
+    other_roles = {target, *drop, *weight, *([] if keep_group else group)}
+    names = [name for name in table.columns if name not in other_roles]
+    if not names:
+        raise ValueError(f"{table.name} has no column left for a feature")
+    features = read_features(table, names, text, extra=extra, advice="use --text {} if it is a text")
+    judged = [name for name in names if name not in (*group, *feature)]
+    for name, reason in unfit_features(table, judged, target).items():
+        raise ValueError(
+            f"column {name!r} of {table.name} {reason}; use --drop {name} to leave it out, or "
+            f"--feature {name} if it is known when the model is used"
+        )
+    table.warn({value for name in group for value in known[name].tolist()})
+    groups = {name: known[name] for name in group}
+    return TrainingTable(features, known[target], groups, known[weight[0]] if weight else None)
+
+
+# What commands add to a model card, and what they read from one.
+
+
+IntendedUseOption = Annotated[
+    str | None, typer.Option(help="What the model is for, in your words, for its model card.")
+]
+PromiseOption = Annotated[
+    float | None, typer.Option(help="Promise the bound for new people, with this probability.")
+]
+
+
+def complete_card(card: ModelCard, file: str, intended_use: str | None) -> ModelCard:
+    """Return a card with the checksum of the file that was read, and what its user says."""
+    known = replace(card, file_sha256=file_sha256(file))
+    return known if intended_use is None else replace(known, intended_use=intended_use)

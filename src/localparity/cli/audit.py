@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, ClassVar, Literal
@@ -37,9 +37,11 @@ from localparity.cli._options import (
     ForceOption,
     LabelOption,
     NormaliseOption,
+    RemoteOption,
     SeedOption,
     SheetOption,
     WeightOption,
+    announce_remote,
     asking,
     check_bound,
     check_file,
@@ -49,7 +51,6 @@ from localparity.cli._options import (
     parse_range,
     typed_options,
 )
-from localparity.cli._tables import RemoteOption, announce_remote
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.engines._ibis import read_database
 from localparity.engines._missing_rows import without_missing
@@ -74,24 +75,9 @@ _ID = re.compile(r"(.*[_ ])?id", re.IGNORECASE)
 
 @dataclass(frozen=True, kw_only=True)
 class AuditAsked:
-    """The options of the command; `common` ones come first in help."""
+    """The options of the command: those that most people need, then, in help too, the advanced ones."""
 
-    common: ClassVar[frozenset[str]] = frozenset(
-        [
-            "score",
-            "group",
-            "label",
-            "score_range",
-            "higher_is",
-            "missing_groups",
-            "max_mcdp",
-            "report",
-            "json",
-            "verbose",
-            "pairs",
-            "model",
-        ]
-    )
+    first_advanced: ClassVar[str] = "criterion"
 
     score: Annotated[str | None, Option(help="The column of the scores, if no --model makes them.")] = None
     group: Annotated[
@@ -204,24 +190,17 @@ class AuditAsked:
     def options(self) -> AuditOptions:
         """The question of an audit."""
         label = self.pos_label
+        same = ("criterion", "compare", "threshold", "min_group_size", "missing_groups", "missing", "method")
         return AuditOptions(
+            **{name: getattr(self, name) for name in (*same, "confidence", "higher_is")},
             epsilons=parse_epsilons(self.epsilon),
-            criterion=self.criterion,
-            compare=self.compare,
             score_range=self.range,
-            threshold=self.threshold,
             # Files have a label as a whole number, or as a text.
             pos_label=int(label) if label and label.removeprefix("-").isdecimal() else label,
-            min_group_size=self.min_group_size,
-            missing_groups=self.missing_groups,
             missing_values=self.missing_values or (),
-            missing=self.missing,
-            confidence=self.confidence,
-            method=self.method,
             n_resamples=self.resamples,
             random_state=self.seed,
             n_jobs=self.jobs,
-            higher_is=self.higher_is,
         )
 
     def check(self, files: Sequence[str]) -> AuditOptions:
@@ -241,14 +220,7 @@ class AuditAsked:
         """A file as it is to be read; for Spark, its path."""
         if self.engine != "duckdb":
             return file
-        return open_table(
-            file,
-            encoding=self.encoding,
-            decimal=self.decimal,
-            sheet=self.sheet,
-            normalise_groups=self.normalise_groups,
-            allow_remote=self.allow_remote,
-        )
+        return open_table(file, **{name: getattr(self, name) for name in (*_READING, "allow_remote")})
 
 
 def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -545,12 +517,5 @@ def _same_people(
         weight=asked.weight,
         cluster=asked.cluster,
         left_out=[left.group for left in first.left_out],
-        epsilons=options.epsilons,
-        score_range=score_range,
-        criterion=options.criterion,
-        compare=options.compare,
-        confidence=options.confidence,
-        n_resamples=options.n_resamples,
-        random_state=options.random_state,
-        n_jobs=options.n_jobs,
+        **asdict(replace(options, score_range=score_range)),
     )

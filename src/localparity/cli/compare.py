@@ -22,13 +22,16 @@ from localparity.cli._options import (
     EpsilonOption,
     ForceOption,
     GroupOption,
+    IntendedUseOption,
     PeopleArgument,
+    PeopleOptions,
     TargetOption,
     asking,
     check_file,
     check_folder,
+    complete_card,
+    read_training_table,
 )
-from localparity.cli._tables import IntendedUseOption, PeopleOptions, complete_card, read_training_table
 
 if TYPE_CHECKING:
     from localparity.results import ModelComparison
@@ -93,7 +96,7 @@ def compare(
         random_state=seed,
         verbose=Console(stderr=True).is_terminal and not quiet,
     )
-    print_json(comparison.to_dict()) if json else _show(Console(), comparison, file)
+    print_json(comparison.to_dict()) if json else _show(comparison, file)
     if figure is not None:
         _draw(comparison, figure)
         note(f"figure: {figure}")
@@ -119,13 +122,12 @@ def _check_out(out: Path | None, *, without_group: bool, intended_use: str | Non
         check_folder(out, "--out", replace=force)
 
 
-def _show(console: Console, found: ModelComparison, file: str) -> None:
+def _show(found: ModelComparison, file: str) -> None:
+    console = Console(highlight=False, markup=False)
     trained, validated, tested = found.rows
     console.print(
         f"{visible(file)}: {trained:,} rows to train on, {validated:,} to choose on, {tested:,} to test on; "
-        f"compared: {CRITERION_WORDS[found.criterion]}.",
-        highlight=False,
-        markup=False,
+        f"compared: {CRITERION_WORDS[found.criterion]}."
     )
     shown: Any = RichTable(title="Chosen for the bound, measured on the test part", title_justify="left")
     shown.add_column("method", overflow="fold")
@@ -150,25 +152,19 @@ def _show(console: Console, found: ModelComparison, file: str) -> None:
     if found.frontier is not None:
         console.print(
             "Gives up: points of AP below the frontier, the best that group-blind scores reach at the same "
-            "MCDP. Repaired scores, which need the group, may lie beyond it.",
-            highlight=False,
+            "MCDP. Repaired scores, which need the group, may lie beyond it."
         )
     promised = [outcome.name for outcome in found.outcomes if outcome.promise]
     if promised:
         console.print(
             f"Within {percent(found.max_mcdp)} for new people, all of them with probability "
-            f"{best.interval.confidence:g}: {'; '.join(promised)}.",
-            highlight=False,
-            markup=False,
+            f"{best.interval.confidence:g}: {'; '.join(promised)}."
         )
     expected = percent(best.noise_floor)
-    console.print(
-        f"Expected under parity on the test part: {expected}. Rows are assumed to be independent.",
-        highlight=False,
-    )
+    console.print(f"Expected under parity on the test part: {expected}. Rows are assumed to be independent.")
     for name, reason in found.left_out.items():
-        console.print(visible(f"Left out: {name}: {reason}"), highlight=False, markup=False)
-    console.print(found.recommendation, style="bold", highlight=False, markup=False)
+        console.print(visible(f"Left out: {name}: {reason}"))
+    console.print(found.recommendation, style="bold")
 
 
 def _draw(found: ModelComparison, path: Path) -> None:

@@ -1,9 +1,10 @@
-"""`localparity demo`: an audit of invented people whose true disparity is known."""
+"""`localparity demo`, an audit of invented people whose true disparity is known, and `localparity fetch`."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -14,7 +15,9 @@ from localparity._text import percent
 from localparity._types import FloatArray
 from localparity._validation import as_count, require
 from localparity.auditing._document import Document
-from localparity.cli._options import ForceOption, SeedOption, check_file
+from localparity.cli._commands import print_json, print_line
+from localparity.cli._options import ForceOption, SeedOption, check_file, check_folder
+from localparity.datasets._fetch import cache_folder
 from localparity.report._terminal import TerminalDocument
 
 _MOST_ROWS = 10_000_000
@@ -79,3 +82,27 @@ def _train(census: Any, seed: int, console: Console) -> dict[str, lp.Audit]:
         value = percent(audits[name].findings[0].mcdp)
         console.print(f"{name}, trained on {people.target.size:,} others: MCDP(0) is {value}")
     return audits
+
+
+def fetch(
+    dataset: Annotated[Literal["adult", "bank"], typer.Argument(help="Which data set.")],
+    data_home: Annotated[
+        Path | None, typer.Option(help="The cache folder; the user's own by default.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Download a data set, check it, and keep it for `reproduce` and for `localparity.datasets`.
+
+    Files in the folder that LOCALPARITY_DATA names, or in the cache, are checked and not downloaded.
+    Exit codes: 0 when the data set is there, 2 for wrong usage or a download that fails.
+    """
+    if data_home is not None:
+        check_folder(data_home, "--data-home")
+    load = lp.datasets.fetch_adult if dataset == "adult" else lp.datasets.fetch_bank
+    rows = len(load(data_home=data_home, as_frame=False).target)
+    local = Path(os.environ.get("LOCALPARITY_DATA", "")) / dataset
+    folder = local if local.is_dir() else cache_folder(data_home) / dataset
+    if json:
+        print_json({"dataset": dataset, "rows": rows, "folder": str(folder)})
+    else:
+        print_line(f"{dataset}: {rows:,} people, in {folder}")

@@ -20,14 +20,15 @@ from localparity.cli._options import (
     GroupOption,
     LabelOption,
     PeopleArgument,
+    RemoteOption,
     SeedOption,
     SheetOption,
     TextOption,
     WeightOption,
     check_labels,
+    open_file,
     parse_range,
 )
-from localparity.cli._tables import RemoteOption, open_file
 from localparity.results import ExplainedGap, Explanation
 
 _MOST_LINES = 12

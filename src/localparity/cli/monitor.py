@@ -29,14 +29,15 @@ from localparity.cli._options import (
     ForceOption,
     LabelOption,
     NormaliseOption,
+    RemoteOption,
     SheetOption,
+    announce_remote,
     check_file,
     check_folder,
     check_labels,
     expanding,
     parse_range,
 )
-from localparity.cli._tables import RemoteOption, announce_remote
 from localparity.engines._missing_rows import count_missing, without_missing
 from localparity.engines._table import ScoreColumns
 from localparity.monitoring import Monitor, PeriodResult, Watch, WindowResult

@@ -56,8 +56,15 @@ def plan(
     if json:
         print_json({**_plain(found, mcdp, needed), "epsilons": options["epsilons"]})
     else:
-        _show(Console(), found, mcdp, needed)
-        _show_meaning(Console(), found.confidence, epsilon)
+        console = Console(highlight=False)
+        _show(console, found, mcdp, needed)
+        console.print(
+            f"Found: an audit at epsilon {epsilon} says that there is a disparity, with an adjusted p-value "
+            f"of at most {1.0 - found.confidence:.3g}. The groups are taken to differ around one threshold "
+            "alone, the hardest to find; a shift of a whole group is found more often. Rows are assumed to "
+            "be independent.",
+            style="dim",
+        )
 
 
 def _parse_sizes(text: str) -> list[int]:
@@ -93,7 +100,7 @@ def _show(console: Console, found: Detectable, mcdp: float | None, needed: tuple
         first = f"Some groups of {listed} people are too small: no disparity between them is found {chance}."
     else:
         first = f"An audit of groups of {listed} people finds an MCDP(0) of {percent(found.mcdp)} {chance}."
-    console.print(first, style="bold", highlight=False)
+    console.print(first, style="bold")
     if len(sizes) > 2:
         console.print(_pairs_table(found))
     if mcdp is not None and needed is not None:
@@ -101,19 +108,7 @@ def _show(console: Console, found: Detectable, mcdp: float | None, needed: tuple
         console.print(
             f"Finding an MCDP(0) of {percent(mcdp)} takes {sum(needed):,} rows: {groups}.",
             style="bold",
-            highlight=False,
         )
-
-
-def _show_meaning(console: Console, confidence: float, epsilons: str) -> None:
-    """What is called found, and what is assumed."""
-    console.print(
-        f"Found: an audit at epsilon {epsilons} says that there is a disparity, with an adjusted p-value of "
-        f"at most {1.0 - confidence:.3g}. The groups are taken to differ around one threshold alone, the "
-        "hardest to find; a shift of a whole group is found more often. Rows are assumed to be independent.",
-        highlight=False,
-        style="dim",
-    )
 
 
 def _pairs_table(found: Detectable) -> RichTable:

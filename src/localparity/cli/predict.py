@@ -12,8 +12,15 @@ from localparity._io._files import replacing
 from localparity._validation import require
 from localparity.auditing._files import Scorer
 from localparity.cli._commands import print_json, print_line
-from localparity.cli._options import EncodingOption, ForceOption, PeopleArgument, SheetOption, check_file
-from localparity.cli._tables import RemoteOption, open_file
+from localparity.cli._options import (
+    EncodingOption,
+    ForceOption,
+    PeopleArgument,
+    RemoteOption,
+    SheetOption,
+    check_file,
+    open_file,
+)
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FORMATS = {".csv": "FORMAT csv, HEADER", ".parquet": "FORMAT parquet"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,14 +16,18 @@ from localparity.cli._options import (
     EpsilonOption,
     ForceOption,
     GroupOption,
+    IntendedUseOption,
     PeopleArgument,
+    PeopleOptions,
+    PromiseOption,
     SeedOption,
     TargetOption,
     asking,
     check_bound,
     check_folder,
+    complete_card,
+    read_training_table,
 )
-from localparity.cli._tables import IntendedUseOption, PeopleOptions, complete_card, read_training_table
 from localparity.metrics._within import within_bound
 
 if TYPE_CHECKING:
@@ -34,9 +38,6 @@ GroupAwareOption = Annotated[
     typer.Option(
         "--group-aware/--group-blind", help="Whether the groups are known at prediction, or only here."
     ),
-]
-ConfidenceOption = Annotated[
-    float | None, typer.Option(help="Promise the bound for new people, with this probability.")
 ]
 
 
@@ -49,7 +50,7 @@ def repair(
     out: Annotated[Path, typer.Option(help="The folder that the model is written to.")],
     max_mcdp: Annotated[float, typer.Option(help="The most that MCDP may be.")] = 0.05,
     group_aware: GroupAwareOption = False,
-    confidence: ConfidenceOption = None,
+    confidence: PromiseOption = None,
     epsilon: EpsilonOption = 0.0,
     criterion: CriterionOption = "demographic_parity",
     people: PeopleOptions,
@@ -68,25 +69,19 @@ def repair(
     check_bound(max_mcdp, "estimate")
     check_folder(out, "--out", replace=force)
     features, classes, groups, weights = read_training_table(file, target, group, people, extra="boost")
+    settings: dict[str, Any] = {
+        "max_mcdp": max_mcdp,
+        "epsilon": epsilon,
+        "criterion": criterion,
+        "confidence": confidence,
+        "random_state": seed,
+    }
     classifier: lp.models.RepairedClassifier | lp.models.GroupBlindClassifier
     if group_aware:
         trees = lp.models.LocalParityLGBMClassifier(0.0, random_state=seed)
-        classifier = lp.models.RepairedClassifier(
-            trees,
-            max_mcdp=max_mcdp,
-            epsilon=epsilon,
-            criterion=criterion,
-            confidence=confidence,
-            random_state=seed,
-        )
+        classifier = lp.models.RepairedClassifier(trees, **settings)
     else:
-        classifier = lp.models.GroupBlindClassifier(
-            max_mcdp=max_mcdp,
-            epsilon=epsilon,
-            criterion=criterion,
-            confidence=confidence,
-            random_state=seed,
-        )
+        classifier = lp.models.GroupBlindClassifier(**settings)
     classifier.fit_with_audit(features, classes, sensitive_features=groups, sample_weight=weights)
     card = complete_card(classifier.card(), file, intended_use)
     classifier.save(out, card)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,21 +18,19 @@ from localparity.cli._options import (
     EpsilonOption,
     ForceOption,
     GroupOption,
+    IntendedUseOption,
     PeopleArgument,
+    PeopleOptions,
+    PromiseOption,
     TargetOption,
     asking,
     check_folder,
+    complete_card,
+    read_training_table,
 )
-from localparity.cli._tables import IntendedUseOption, PeopleOptions, complete_card, read_training_table
 from localparity.metrics._within import within_bound
 
 ModelOption = Annotated[Literal["network", "lightgbm", "xgboost"], typer.Option(help="The kind of model.")]
-MaxMcdpOption = Annotated[
-    float | None, typer.Option(help="Find the most accurate model within this bound instead.")
-]
-ConfidenceOption = Annotated[
-    float | None, typer.Option(help="Promise the bound for new people, with this probability.")
-]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +50,10 @@ class TrainingOptions:
     """What every kind of model is trained for."""
 
     strength: Annotated[float | None, typer.Option(help="The weight of the penalty.")] = None
-    max_mcdp: MaxMcdpOption = None
-    confidence: ConfidenceOption = None
+    max_mcdp: Annotated[
+        float | None, typer.Option(help="Find the most accurate model within this bound instead.")
+    ] = None
+    confidence: PromiseOption = None
     epsilon: EpsilonOption = 0.0
     criterion: CriterionOption = "demographic_parity"
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0
@@ -101,30 +101,12 @@ def train(
 
 def _classifier(model: str, options: TrainingOptions, network: NetworkOptions, *, verbose: bool) -> Any:
     """Return the classifier that the options ask for."""
+    settings = asdict(options)
+    settings |= {"random_state": settings.pop("seed"), "verbose": verbose}
     if model == "network":
-        return lp.models.LocalParityClassifier(
-            network.method,
-            options.strength,
-            preset=network.preset,
-            steps=network.steps,
-            device=network.device,
-            max_mcdp=options.max_mcdp,
-            confidence=options.confidence,
-            epsilon=options.epsilon,
-            criterion=options.criterion,
-            random_state=options.seed,
-            verbose=verbose,
-        )
+        return lp.models.LocalParityClassifier(**settings, **asdict(network))
     trees = lp.models.LocalParityLGBMClassifier
-    return (trees if model == "lightgbm" else lp.models.LocalParityXGBClassifier)(
-        options.strength,
-        max_mcdp=options.max_mcdp,
-        confidence=options.confidence,
-        epsilon=options.epsilon,
-        criterion=options.criterion,
-        random_state=options.seed,
-        verbose=verbose,
-    )
+    return (trees if model == "lightgbm" else lp.models.LocalParityXGBClassifier)(**settings)
 
 
 def _trials(classifier: Any) -> list[dict[str, Any]]:

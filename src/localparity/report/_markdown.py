@@ -32,7 +32,7 @@ def _parts(section: Section, document: Document) -> Iterator[str]:
         commands = [visible(command) for _, command in section.facts if command.startswith("localparity ")]
         if commands:
             yield "\n".join(["```sh", *commands, "```"])
-    elif section.name not in ("windows", *(() if _several_pairs(document) else ("pairs",))):
+    elif section.name != "windows" and (section.name != "pairs" or _several_pairs(document)):
         yield from _listed(section, f" of {markdown_text(section.model or '')}" if several else "")
 
 

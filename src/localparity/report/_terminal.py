@@ -16,8 +16,8 @@ from rich.text import Text
 from localparity._text import isolated, outward_points, visible
 from localparity.auditing._answer import Answer, GroupShare, PairGap
 from localparity.auditing._document import Document
-from localparity.auditing._next_steps import Step
 from localparity.auditing._tables import ReportTable, Section
+from localparity.auditing._wording import Step
 
 MOST_LINES = 25
 NARROWEST, WIDEST = 60, 100
