@@ -10,7 +10,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from localparity._text import group_text, number_text, percent, points
-from localparity._types import Criterion
 from localparity._validation import InputError, as_count
 from localparity._version import __version__
 from localparity.auditing._answer import Answer, answer_of
@@ -219,11 +218,6 @@ class Document:
     def first(self) -> Audit:
         """The first model's audit."""
         return next(iter(self.audits.values()))
-
-    @property
-    def criterion(self) -> Criterion:
-        """Which people the first model's audit compares."""
-        return self.first.comparison.criterion
 
     def answer(self, name: str) -> Answer:
         """What a model's audit found, with the verdict on the bound where there is one."""
