@@ -83,7 +83,7 @@ class ReportTable:
         return replace(self, rows=tuple(rows))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Section:
     """A part of a document: what it is about, in sentences, facts and tables."""
 
