@@ -221,9 +221,9 @@ def outward_points(low: float, high: float, *, unit: bool = True) -> str:
     >>> outward_points(0.1858, 0.2663), outward_points(0.0012, 0.0037), outward_points(0.0, 1.0, unit=False)
     ('18 to 27 points', '0.1 to 0.4 points', '0 to 100')
     """
-    scale = 10.0 if 0.0 < high < 0.0095 else 1.0
-    first = math.floor(100.0 * scale * low + 1e-9) / scale
-    last = math.ceil(100.0 * scale * high - 1e-9) / scale
+    low_scale, high_scale = (10.0 if 0.0 < end < 0.0095 else 1.0 for end in (low, high))
+    first = math.floor(100.0 * low_scale * low + 1e-9) / low_scale
+    last = math.ceil(100.0 * high_scale * high - 1e-9) / high_scale
     return f"{first:g} to {last:g}" + (" points" if unit else "")
 
 

@@ -40,6 +40,7 @@ PairState = Literal["clear", "differs, size unknown", "not shown"]
 
 FEW_PEOPLE = 50
 """The share of a group of fewer people says little."""
+_TENTH = 0.001
 MOST_PAIRS = 600
 """An answer lists no more pairs than this; it counts all of them."""
 
@@ -200,7 +201,7 @@ class Answer:
     >>> census = lp.datasets.make_census(5000, random_state=0)
     >>> audit = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
     >>> print(audit.answer.headline)
-    Male people are 30 points more likely than Female people to score above 0.2512
+    Male people are 30 points more likely than Female people to score above 0.251
     >>> print(audit.answer.rates, "|", audit.answer.sure)
     76% against 46% | True gap 25 to 33 points (95%). Chance: fewer than 1 in 1,000.
     """
@@ -363,15 +364,17 @@ def _below(row: GroupShare) -> float:
 
 
 def _cutoff_in(audit: Audit, sides: Stratum, window: Window) -> float:
-    """A cutoff of a window at which the gap is MCDP: with as few digits as there can be."""
+    """A cutoff with few digits at which the gap is MCDP, to a tenth of a point."""
     curve = curve_between(audit.counts, sides, window.groups, window.label)
     inside = np.flatnonzero((curve.knots >= window.low) & (curve.knots < window.high))
     place = inside[np.argmin(np.abs(curve.gap[inside]))]
-    low, high = float(curve.knots[place]), float(curve.knots[place + 1])
-    if window.higher is not None and np.ptp(np.abs(curve.gap[inside])) == 0.0:
-        low, high = window.low, window.high
-    exact = window.whole or curve.cells is not None
-    return low if exact else round_number_in(low, high)
+    if window.whole or curve.cells is not None:
+        return float(curve.knots[place])
+    largest = curve.gap[place]
+    differs = np.abs(curve.gap - largest) > min(_TENTH, 0.01 * abs(largest))
+    other = np.flatnonzero(differs | (np.round(100.0 * curve.gap) != np.round(100.0 * largest)))
+    first, last = other[other < place].max(initial=-1) + 1, other[other > place].min(initial=curve.gap.size)
+    return round_number_in(float(curve.knots[first]), float(curve.knots[min(last, curve.knots.size - 1)]))
 
 
 def _shares(audit: Audit, sides: Stratum, cutoff: float | None, label: int | None) -> dict[Group, GroupShare]:

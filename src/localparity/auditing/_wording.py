@@ -430,12 +430,14 @@ def _commands(audit: Audit, status: str, max_mcdp: float | None, within: bool) -
     elif status == "none found" and max_mcdp is None:
         steps = []
     else:
+        why = Step("Find out which features carry the gap", _explain(audit))
         steps = [
+            why,
             Step("Fit a model whose scores are repaired to a bound", _fit(audit, most, "repair", "repaired")),
             Step("Or train one with a penalty on the disparity", _fit(audit, most, "train", "trained")),
         ]
-        if not steps[0].command:
-            return (Step(_ELSEWHERE, ""), *_that_work(_watch(audit, most)))
+        if not steps[1].command:
+            return (*_that_work(why), Step(_ELSEWHERE, ""), *_that_work(_watch(audit, most)))
     return _that_work(*steps, _watch(audit, most))
 
 
@@ -468,6 +470,22 @@ def _watch(audit: Audit, most: float) -> Step:
         **missing,
     }
     return Step(text, _command("monitor append history", file, options, max_mcdp=most))
+
+
+def _explain(audit: Audit) -> str:
+    """A command that explains the gap; "" where the file has no other columns, or lacks values."""
+    columns, file, missing = _columns(audit), audit.file, audit.missing_rows
+    if file is None or "score" not in columns or len(file.paths) > 1:
+        return ""
+    if not (file.features or file.others) or audit.comparison.criterion == "equalized_odds":
+        return ""
+    if missing.groups or missing.labels or missing.weights:
+        return ""
+    low, high = file.score_range
+    options = {use: columns.get(use) for use in ("score", "group", "label", "weight", "cluster")}
+    options["score_range"] = None if (low, high) == (0.0, 1.0) else f"{low:.15g},{high:.15g}"
+    options["criterion"] = _question(audit)["criterion"]
+    return _command("explain", file, options)
 
 
 def _fit(audit: Audit, most: float, command: str, out: str) -> str:
