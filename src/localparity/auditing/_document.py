@@ -10,7 +10,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from localparity._text import group_text, number_text, percent, points
-from localparity._types import Criterion
 from localparity._validation import InputError, as_count
 from localparity._version import __version__
 from localparity.auditing._answer import Answer, answer_of
@@ -220,11 +219,6 @@ class Document:
         """The first model's audit."""
         return next(iter(self.audits.values()))
 
-    @property
-    def criterion(self) -> Criterion:
-        """Which people the first model's audit compares."""
-        return self.first.comparison.criterion
-
     def answer(self, name: str) -> Answer:
         """What a model's audit found, with the verdict on the bound where there is one."""
         return self._answer_of[name]
@@ -279,68 +273,47 @@ class Document:
         """What is said of a model before all numbers."""
         audit, answer = self.audits[name], self.answer(name)
         steps = tuple((step.text, step.command) for step in answer.next_steps)
-        yield Section(
-            name="answer",
-            heading=answer.headline,
-            sentences=answer.sentences,
-            facts=steps,
-            tables=(shares_table(answer),),
-            model=name,
-        )
+        shares = (shares_table(answer),)
+        yield Section("answer", answer.headline, answer.sentences, steps, shares, model=name)
         windows = tuple(
             f"epsilon {finding.epsilon:g}: {finding.window.sentence_for(audit.higher_is)}"
             for finding in audit.findings
         )
-        yield Section(name="windows", heading="Where the gap is largest", sentences=windows, model=name)
+        yield Section("windows", "Where the gap is largest", windows, model=name)
 
     def _shared_sections(self) -> Iterator[Section]:
         """The numbers of all models."""
         audits, paired = self.audits, self.paired
         if len(audits) > 1:
             table = models_table(audits)
-            yield Section(name="models", heading=table.caption, tables=(table,))
+            yield Section("models", table.caption, tables=(table,))
         if paired is not None:
-            yield Section(
-                name="paired",
-                heading="On the same people",
-                sentences=tuple(paired.sentence(name) for name in paired.found),
-                facts=(("Same people", paired.promise),),
-            )
-        yield Section(name="findings", heading="MCDP", tables=(findings_table(audits),))
+            sentences = tuple(paired.sentence(name) for name in paired.found)
+            yield Section("paired", "On the same people", sentences, (("Same people", paired.promise),))
+        yield Section("findings", "MCDP", tables=(findings_table(audits),))
         epsilons = sum(len(audit.findings) for audit in audits.values())
         pairs = pairs_table(audits, max(1, MOST_LISTED // epsilons))
-        yield Section(name="pairs", heading="Every pair of groups", tables=(pairs,))
-        yield Section(name="groups", heading="Groups", tables=(groups_table(audits),))
+        yield Section("pairs", "Every pair of groups", tables=(pairs,))
+        yield Section("groups", "Groups", tables=(groups_table(audits),))
 
     def _last_sections(self, name: str) -> Iterator[Section]:
         """What was left out of a model's audit, what else was asked for, and what it rests on."""
         audit, ratios, scoring = self.audits[name], self.ratios(name), self.scoring.get(name)
         breakdown, within = breakdown_of(audit, self.max_mcdp), audit.within_strata
         left_out = (f"{', '.join(map(str, audit.left_out))}.",) if audit.left_out else ()
-        yield Section(name="left_out", heading="Left out as too small", sentences=left_out, model=name)
-        missing = audit.missing_rows.sentences
-        yield Section(name="missing", heading="Missing values", sentences=missing, model=name)
+        yield Section("left_out", "Left out as too small", left_out, model=name)
+        yield Section("missing", "Missing values", audit.missing_rows.sentences, model=name)
         bounds = (*bounds_sentences(audit), *(() if breakdown is None else breakdown.sentences))
-        yield Section(name="unknown_groups", heading="Unknown groups", sentences=bounds, model=name)
-        yield Section(
-            name="strata",
-            heading="Within strata",
-            sentences=() if within is None else tuple(within.sentences),
-            tables=() if within is None else (strata_table(within, MOST_LISTED),),
-            model=name,
-        )
-        sentences = () if ratios is None else ratios.sentences
-        yield Section(name="ratios", heading="Selection ratios", sentences=sentences, model=name)
-        yield Section(
-            name="scoring",
-            heading="Scoring rates",
-            sentences=() if scoring is None else tuple(scoring.notes),
-            tables=() if scoring is None else tuple(scoring_tables(scoring)),
-            model=name,
-        )
-        yield Section(name="assumptions", heading="What is assumed", sentences=audit.assumptions, model=name)
-        facts = tuple(header_rows(audit))
-        yield Section(name="audited", heading="What was audited", facts=facts, model=name)
+        yield Section("unknown_groups", "Unknown groups", bounds, model=name)
+        sentences = () if within is None else tuple(within.sentences)
+        tables = () if within is None else (strata_table(within, MOST_LISTED),)
+        yield Section("strata", "Within strata", sentences, tables=tables, model=name)
+        yield Section("ratios", "Selection ratios", () if ratios is None else ratios.sentences, model=name)
+        notes = () if scoring is None else tuple(scoring.notes)
+        rates = () if scoring is None else tuple(scoring_tables(scoring))
+        yield Section("scoring", "Scoring rates", notes, tables=rates, model=name)
+        yield Section("assumptions", "What is assumed", audit.assumptions, model=name)
+        yield Section("audited", "What was audited", facts=tuple(header_rows(audit)), model=name)
 
     def check_sizes(self) -> None:
         """Raise an error where a group has too few people for what leaves the machine."""

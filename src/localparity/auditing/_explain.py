@@ -632,16 +632,14 @@ class _Search:
             "categorical_features": [name in self.texts for name in names],
             "random_state": 0,
         }
+        make: Any = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
         with threadpool_limits(1):  # models this small gain nothing from threads, and may wait for them
             for here in (self.people.folds == fold for fold in np.unique(self.people.folds)):
+                model = make(**settings).fit(features[~here], target[~here])
                 if is_class:
-                    classifier = HistGradientBoostingClassifier(**settings).fit(
-                        features[~here], target[~here]
-                    )
-                    predicted[np.ix_(here, classifier.classes_)] = classifier.predict_proba(features[here])
+                    predicted[np.ix_(here, model.classes_)] = model.predict_proba(features[here])
                 else:
-                    regressor = HistGradientBoostingRegressor(**settings).fit(features[~here], target[~here])
-                    predicted[here] = regressor.predict(features[here])
+                    predicted[here] = model.predict(features[here])
         return predicted
 
     def best_sets(self, names: Sequence[str]) -> tuple[ExplainedGap, ...]:

@@ -110,7 +110,10 @@ class People:
         if not options.comparison.needs_labels and not counted:
             arrays["y_true"] = None
         library = library_of(arrays["y_score"], arrays["sensitive_features"])
-        score_range = _range_of(options, arrays["y_true"], arrays["y_score"])
+        score_range = options.score_range
+        if isinstance(score_range, str):
+            data = arrays["y_true"]
+            score_range = data.score_range if counted else range_of_scores(arrays["y_score"])
         missing_rows = NOTHING_MISSING
         if options.missing == "drop" and not counted:
             arrays, missing_rows = _without_missing(arrays)
@@ -213,15 +216,6 @@ def _rows_of(values: Any, indices: Any) -> Any:
 
 
 # The scale that scores are compared on: a range that is given, that of the data, or their ranks.
-
-
-def _range_of(options: AuditOptions, y_true: Any, y_score: ArrayLike | None) -> ScoreRange:
-    """The range that rows are read with."""
-    if not isinstance(options.score_range, str):
-        return options.score_range
-    if isinstance(y_true, Predictions | ScoreCounts):
-        return y_true.score_range
-    return range_of_scores(y_score)
 
 
 def range_of_scores(y_score: ArrayLike | None) -> ScoreRange:

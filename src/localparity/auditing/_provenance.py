@@ -192,15 +192,10 @@ def _short(value: Any) -> str:
 def _date() -> str:
     """The time now, or the one that the environment says, to the second."""
     fixed = os.environ.get(_SOURCE_DATE)
-    if fixed is None:
-        return _written(datetime.now(UTC))
     try:
-        return _written(datetime.fromtimestamp(int(fixed), UTC))
+        date = datetime.now(UTC) if fixed is None else datetime.fromtimestamp(int(fixed), UTC)
     except (ValueError, OverflowError, OSError):
         raise ValueError(f"{_SOURCE_DATE} must be a number of seconds since 1970, got {fixed!r}") from None
-
-
-def _written(date: datetime) -> str:
     return date.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -16,7 +16,6 @@ from localparity._text import (
     visible,
 )
 from localparity.auditing._wording import over_what, p_value_at, pair_name
-from localparity.metrics import Interval
 
 if TYPE_CHECKING:
     from localparity.auditing._answer import Answer
@@ -54,8 +53,8 @@ def _p_value(audit: Audit, place: int, p_value: float | None) -> str:
     return text if p_value is None else Shown(text, p_value)
 
 
-def _interval(interval: Interval) -> Shown:
-    return Shown(outward_percent(interval.low, interval.high), interval.low, interval.high)
+def _ends(low: float, high: float) -> Shown:
+    return Shown(outward_percent(low, high), low, high)
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ class ReportTable:
         return replace(self, rows=tuple(rows))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Section:
     """A part of a document: what it is about, in sentences, facts and tables."""
 
@@ -113,7 +112,8 @@ def numbers_of(audit: Audit, place: int) -> tuple[str, str, str]:
     """The largest MCDP of all pairs at an epsilon, its interval and the p-value of parity in all of them."""
     finding = audit.findings[place]
     p_value = None if finding.test is None else finding.test.p_value
-    return _percent(finding.mcdp), _interval(finding.interval), _p_value(audit, place, p_value)
+    ends = _ends(finding.interval.low, finding.interval.high)
+    return _percent(finding.mcdp), ends, _p_value(audit, place, p_value)
 
 
 def findings_table(audits: Mapping[str, Audit]) -> ReportTable:
@@ -144,10 +144,8 @@ def shares_table(answer: Answer) -> ReportTable:
         (
             group.name + (" (few people)" if group.few else ""),
             Shown(f"{group.people:,}", group.people),
-            "-" if group.share_above is None else Shown(_tenths(group.share_above), group.share_above),
-            "-"
-            if group.low is None or group.high is None
-            else Shown(outward_percent(group.low, group.high), group.low, group.high),
+            "-" if group.share_above is None else _percent(group.share_above),
+            "-" if group.low is None or group.high is None else _ends(group.low, group.high),
         )
         for group in answer.groups
     ]
@@ -266,7 +264,7 @@ def _numbers_at(audit: Audit, pair: PairSummary, place: int) -> tuple[str, ...]:
     return (
         Shown(f"{epsilon:g}", epsilon),
         _percent(pair.mcdp[place]),
-        _interval(pair.intervals[place]),
+        _ends(pair.intervals[place].low, pair.intervals[place].high),
         _p_value(audit, place, None if pair.p_values is None else pair.p_values[place]),
     )
 

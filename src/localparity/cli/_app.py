@@ -38,7 +38,9 @@ def heeding_interrupts() -> Iterator[None]:
     Where the main thread does not come back from a library in time, the process ends as after a kill; what
     it was writing is still either the old file or the new one, whole.
     """
-    if threading.current_thread() is not threading.main_thread():
+    before = signal.getsignal(signal.SIGINT)
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or before is not signal.default_int_handler:  # ignored in the background of a shell
         yield
         return
     seen, done = threading.Event(), threading.Event()
@@ -47,10 +49,6 @@ def heeding_interrupts() -> Iterator[None]:
         seen.set()
         raise KeyboardInterrupt
 
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # ignored in the background of a shell
-        yield
-        return
     heard, told = os.pipe()
     os.set_blocking(told, False)
     woken = signal.set_wakeup_fd(told, warn_on_full_buffer=False)

@@ -69,6 +69,15 @@ def print_json(found: Any) -> None:
     typer.echo(visible_lines(dumps(found, indent=2, default=str, ensure_ascii=False)))
 
 
+def print_result(result: Any, *lines: str, json: bool) -> None:
+    """Print a result as JSON, or in lines."""
+    if json:
+        print_json(result)
+    else:
+        for line in lines:
+            print_line(line)
+
+
 # Warnings as people read them on a terminal.
 
 

@@ -37,10 +37,9 @@ GroupOption = Annotated[
 ]
 TargetOption = Annotated[str, typer.Option(help="The column of the two classes.")]
 WeightOption = Annotated[str | None, typer.Option(help="The column of the weights.")]
-DropOption = Annotated[list[str] | None, typer.Option(help="A column that is not a feature.")]
-FeatureOption = Annotated[
+MissingValueOption = Annotated[
     list[str] | None,
-    typer.Option(help="A column that is a feature although it looks like an identifier or the class."),
+    typer.Option("--missing-value", help="Text that means no group, like a blank; repeatable."),
 ]
 TextOption = Annotated[list[str] | None, typer.Option(help="A column of numbers to take as texts.")]
 EpsilonOption = Annotated[
@@ -243,8 +242,11 @@ class PeopleOptions:
     """How the rows of a file are read to train on."""
 
     weight: WeightOption = None
-    drop: DropOption = None
-    feature: FeatureOption = None
+    drop: Annotated[list[str] | None, typer.Option(help="A column that is not a feature.")] = None
+    feature: Annotated[
+        list[str] | None,
+        typer.Option(help="A column that is a feature although it looks like an identifier or the class."),
+    ] = None
     text: TextOption = None
     encoding: EncodingOption = None
     sheet: SheetOption = None

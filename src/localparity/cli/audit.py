@@ -36,6 +36,7 @@ from localparity.cli._options import (
     EncodingOption,
     ForceOption,
     LabelOption,
+    MissingValueOption,
     NormaliseOption,
     RemoteOption,
     SeedOption,
@@ -132,10 +133,7 @@ class AuditAsked:
     min_group_size: Annotated[
         int, Option(help="Groups of fewer people are left out of everything, named but not counted.")
     ] = DISCLOSURE_LIMIT
-    missing_values: Annotated[
-        list[str] | None,
-        Option("--missing-value", help="Text that means no group, like a blank; repeatable."),
-    ] = None
+    missing_values: MissingValueOption = None
     missing: Annotated[
         Missing, Option(help="Rows without a score, label or weight: refuse or leave out.")
     ] = "raise"
@@ -227,47 +225,24 @@ def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, 
     """What does not go together, each option with the reason."""
     database = asked.engine == "ibis" or any(file.startswith(_DATABASES) for file in files)
     repeated = next((file for file in files if files.count(file) > 1), "")
-    several, engine = len(files) > 1, asked.engine
+    several, engine, form = len(files) > 1, asked.engine, asked.form
+    model, target, bound = (value is not None for value in (asked.model, asked.target, asked.max_mcdp))
     pairs = asked.pairs is None or asked.pairs == "all" or asked.pairs.isdecimal()
     got = "neither" if asked.score is None else "both"
     scores = f"must name the column of the scores, or --model a folder that makes them, got {got}"
     wrong = (
         (repeated, "FILE", f"{repeated} is named twice"),
         (not pairs, "--pairs", f"must be a number or all, got {asked.pairs!r}"),
-        (
-            asked.json and asked.form not in ("text", "json"),
-            "--format",
-            f"must be json with --json, got {asked.form}",
-        ),
-        (
-            asked.form == "junit" and asked.max_mcdp is None,
-            "--format",
-            "junit needs --max-mcdp, which its test cases decide",
-        ),
+        (asked.json and form not in ("text", "json"), "--format", f"must be json with --json, got {form}"),
+        (form == "junit" and not bound, "--format", "junit needs --max-mcdp, which its test cases decide"),
         (asked.table is None and database, "--table", "must name the table of a database's address"),
         (asked.table is not None and engine == "spark", "--engine spark", "cannot be used with --table"),
-        ((asked.score is None) == (asked.model is None), "--score", scores),
-        (
-            asked.target is not None and asked.model is None,
-            "--target",
-            "needs --model; use --label with --score",
-        ),
-        (
-            asked.target is not None and asked.label is not None,
-            "--target",
-            "cannot be used with --label; give one of them",
-        ),
-        (
-            asked.model is not None and engine != "duckdb",
-            "--engine",
-            f"must be duckdb with --model, got {engine}",
-        ),
+        ((asked.score is None) != model, "--score", scores),
+        (target and not model, "--target", "needs --model; use --label with --score"),
+        (target and asked.label is not None, "--target", "cannot be used with --label; give one of them"),
+        (model and engine != "duckdb", "--engine", f"must be duckdb with --model, got {engine}"),
         (not asked.group, "--group", "must name the column of the groups, got None"),
-        (
-            asked.person_id and several and asked.model,
-            "--id",
-            "needs --score; one model gives a person one score",
-        ),
+        (asked.person_id and several and model, "--id", "needs --score; one model gives a person one score"),
     )
     yield from ((option, message) for is_wrong, option, message in wrong if is_wrong)
     for option in () if asked.table is None else typed_options([asked], *_NOT_WITH_DATABASE):
@@ -413,9 +388,8 @@ def _tell_verdicts(document: Document) -> bool:
             continue
         passed = passed and bound.within
         whose = f"{name}: " if len(document.audits) > 1 else ""
-        advice = (
-            " --decide-by lower fails only what chance does not explain." if bound.could_be_chance else ""
-        )
+        lower = " --decide-by lower fails only what chance does not explain."
+        advice = lower if bound.could_be_chance else ""
         note(f"{'pass' if bound.within else 'fail'}: {whose}{answer.verdict}{advice}")
         breakdown = breakdown_of(document.audits[name], bound.max_mcdp)
         for sentence in () if breakdown is None else breakdown.sentences:
@@ -445,12 +419,13 @@ def _scoring_rates(
 ) -> dict[str, ScoringRates]:
     """The scoring rates of files, in which rows without a category count as unknown."""
     score, names = str(asked.score), as_group_columns(str(asked.score), asked.group or [])
+    limits, size, higher_is = options.score_range, options.min_group_size, options.higher_is or "better"
     rates = {}
     for file, table in tables.items():
-        columns = ScoreColumns(score, names)
-        scored = without_missing(table, columns, groups="raise", missing=options.missing, texts=())
+        scored = without_missing(
+            table, ScoreColumns(score, names), groups="raise", missing=options.missing, texts=()
+        )
         values = scored.read(numbers=[score], groups=names)
-        limits = options.score_range
         rows = Predictions.from_arrays(
             None,
             values[score],
@@ -459,8 +434,6 @@ def _scoring_rates(
             min_groups=1,
             missing_values=table.as_joined(options.policy.texts),
         )
-        higher_is = options.higher_is or "better"
-        size = options.min_group_size
         rates[file] = scoring_rates(rows, columns=names, min_group_size=size, higher_is=higher_is)
     return rates
 
@@ -488,13 +461,13 @@ def _note_repeated(table: Table, person_id: str, *, hint: str, clustered: bool) 
     table.check([person_id])
     text = text_of(person_id)
     query = f"SELECT count(DISTINCT {text}) AS people, count({text}) AS named FROM {table.rows}"
-    counted = {name: int(values[0]) for name, values in table.fetch(query).items()}
-    if counted["named"] == counted["people"]:
+    counted = table.fetch(query)
+    people, rows = int(counted["people"][0]), int(counted["named"][0])
+    if rows == people:
         if not hint:
             note(f"no person of column {person_id!r} has several rows")
         return
     advice = "" if clustered else f"; pass --cluster {person_id} to take them for one person each"
-    rows, people = counted["named"], counted["people"]
     note(f"{hint}the {rows:,} rows are of {people:,} people by column {person_id!r}{advice}")
 
 

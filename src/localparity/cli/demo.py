@@ -15,7 +15,7 @@ from localparity._text import percent
 from localparity._types import FloatArray
 from localparity._validation import as_count, require
 from localparity.auditing._document import Document
-from localparity.cli._commands import print_json, print_line
+from localparity.cli._commands import print_result
 from localparity.cli._options import ForceOption, SeedOption, check_file, check_folder
 from localparity.datasets._fetch import cache_folder
 from localparity.report._terminal import TerminalDocument
@@ -102,7 +102,5 @@ def fetch(
     rows = len(load(data_home=data_home, as_frame=False).target)
     local = Path(os.environ.get("LOCALPARITY_DATA", "")) / dataset
     folder = local if local.is_dir() else cache_folder(data_home) / dataset
-    if json:
-        print_json({"dataset": dataset, "rows": rows, "folder": str(folder)})
-    else:
-        print_line(f"{dataset}: {rows:,} people, in {folder}")
+    result = {"dataset": dataset, "rows": rows, "folder": str(folder)}
+    print_result(result, f"{dataset}: {rows:,} people, in {folder}", json=json)

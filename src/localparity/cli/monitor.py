@@ -18,7 +18,7 @@ from localparity._text import capitalised, interval_text, percent
 from localparity._types import Missing
 from localparity._validation import NO_GROUP, InputError, as_count, warn_of_unmatched
 from localparity.auditing._missing import MissingPolicy, MissingRows
-from localparity.cli._commands import Commands, local_path, note, print_json, print_line
+from localparity.cli._commands import Commands, local_path, note, print_result
 from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,
@@ -27,7 +27,9 @@ from localparity.cli._options import (
     EncodingOption,
     EpsilonOption,
     ForceOption,
+    GroupOption,
     LabelOption,
+    MissingValueOption,
     NormaliseOption,
     RemoteOption,
     SheetOption,
@@ -204,9 +206,7 @@ def append(
     location: LocationArgument,
     batches: Annotated[list[str], typer.Argument(metavar="BATCH...", help="Files of scores to append.")],
     score: Annotated[str, typer.Option(help="The column of the scores.")],
-    group: Annotated[
-        list[str], typer.Option(help="The column of the groups; repeat it to compare intersections.")
-    ],
+    group: GroupOption,
     label: LabelOption = None,
     at: Annotated[
         str | None,
@@ -224,10 +224,7 @@ def append(
         int | None, typer.Option(help="Remove all but so many of the newest periods, as monitor prune does.")
     ] = None,
     missing_groups: MissingGroupsOption = "raise",
-    missing_values: Annotated[
-        list[str] | None,
-        typer.Option("--missing-value", help="Text that means no group, like a blank; repeatable."),
-    ] = None,
+    missing_values: MissingValueOption = None,
     missing: Annotated[
         Missing, typer.Option(help="Rows without a score or label: refuse or leave out.")
     ] = "raise",
@@ -292,10 +289,7 @@ def append(
     if keep is not None:
         kept.prune(keep)
     (newest,) = kept.series(watch, last=1)
-    if json:
-        print_json({"counted": counted, "newest": asdict(newest)})
-    else:
-        print_line(_newest_line(newest, watch))
+    print_result({"counted": counted, "newest": asdict(newest)}, _newest_line(newest, watch), json=json)
     _end(kept, newest, watch, hook, counted=True)
 
 
@@ -325,11 +319,8 @@ def show_series(
     watch = asked.once(kept)
     series = _some(kept, kept.series(watch, last=last))
     whole = kept.since_start(watch)
-    if json:
-        print_json({"periods": [asdict(point) for point in series], "since_start": asdict(whole)})
-    else:
-        for line in _series_lines(series, last or _LAST, whole, watch, kept.every):
-            print_line(line)
+    result = {"periods": [asdict(point) for point in series], "since_start": asdict(whole)}
+    print_result(result, *_series_lines(series, last or _LAST, whole, watch, kept.every), json=json)
     _end(kept, series[-1], watch)
 
 
@@ -355,10 +346,7 @@ def report(
     watch = asked.once(kept)
     (newest,) = _some(kept, kept.series(watch, last=1))
     write_monitor_page(out, kept, watch, title=title, force=force)
-    if json:
-        print_json({"page": str(out), "newest": asdict(newest)})
-    else:
-        print_line(f"wrote {out}")
+    print_result({"page": str(out), "newest": asdict(newest)}, f"wrote {out}", json=json)
     _end(kept, newest, watch)
 
 
@@ -402,10 +390,8 @@ def prune(
     """Remove all but the newest periods; their batches stay known and are not counted again."""
     kept = open_monitor(location)
     removed = kept.prune(keep)
-    if json:
-        print_json({"removed": removed})
-    else:
-        print_line(f"removed {how_many(removed, kept.every)} from {kept.location}")
+    line = f"removed {how_many(removed, kept.every)} from {kept.location}"
+    print_result({"removed": removed}, line, json=json)
 
 
 def _hook(url: str | None, max_mcdp: float | None) -> Webhook | None:

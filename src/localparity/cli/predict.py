@@ -11,7 +11,7 @@ from localparity._io._duckdb import connect, quote_name, quote_text
 from localparity._io._files import replacing
 from localparity._validation import require
 from localparity.auditing._files import Scorer
-from localparity.cli._commands import print_json, print_line
+from localparity.cli._commands import print_result
 from localparity.cli._options import (
     EncodingOption,
     ForceOption,
@@ -59,10 +59,7 @@ def predict(
     scores = scorer.score(table, group or [])
     _write(out, require("pandas", extra="data").DataFrame({**kept, score: scores}))
     rows = len(scores)
-    if json:
-        print_json({"rows": rows, "out": str(out)})
-    else:
-        print_line(f"{rows:,} scores are in {out}")
+    print_result({"rows": rows, "out": str(out)}, f"{rows:,} scores are in {out}", json=json)
 
 
 def _write(path: Path, frame: Any) -> None:

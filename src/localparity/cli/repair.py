@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import localparity as lp
-from localparity._text import interval_text, percent, visible_lines
+from localparity._text import interval_text, percent
 from localparity.auditing._wording import CRITERION_WORDS
-from localparity.cli._commands import print_json
+from localparity.cli._commands import print_result
 from localparity.cli._options import (
     CriterionOption,
     EpsilonOption,
@@ -87,16 +87,14 @@ def repair(
     classifier.save(out, card)
     assert card.held_out is not None
     within = within_bound(card.held_out.mcdp, max_mcdp)
-    if json:
-        print_json({"model": str(out), "within_bound": within, **card.to_dict()})
-    else:
-        typer.echo(visible_lines(_summary(card, file, out)))
+    result = {"model": str(out), "within_bound": within, **card.to_dict()}
+    print_result(result, *_summary(card, file, out), json=json)
     if not within:
         raise typer.Exit(1)
 
 
-def _summary(card: ModelCard, file: str, out: Path) -> str:
-    """Return what was promised and what the people held out show."""
+def _summary(card: ModelCard, file: str, out: Path) -> list[str]:
+    """What was promised and what the people held out show."""
     test, bound = card.held_out, card.max_mcdp
     assert card.fitted_on is not None
     assert bound is not None
@@ -115,5 +113,4 @@ def _summary(card: ModelCard, file: str, out: Path) -> str:
     if not within_bound(test.noise_floor, bound):
         lines.append("With so few rows the expected value is above the bound: only more rows can tell.")
     needs = "needs the groups" if card.needs_group else "does not need the groups"
-    lines.append(f"Prediction {needs}. The model and its card are in {out}")
-    return "\n".join(lines)
+    return [*lines, f"Prediction {needs}. The model and its card are in {out}"]

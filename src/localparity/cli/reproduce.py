@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from localparity._progress import drawn_bar
-from localparity._text import visible_lines
-from localparity.cli._commands import Commands, print_json
+from localparity.cli._commands import Commands, print_result
 from localparity.cli._options import check_folder, parse_numbers
 from localparity.paper._runner import RunListener, run_missing
 from localparity.paper._runs import DATA_SET_NAMES, PRESET_NAMES, SEARCHES, TITLES, Run, grid
@@ -85,7 +84,7 @@ def _names(text: str) -> list[str]:
 def _list_runs(store: Store, runs: list[Run], json: bool) -> None:
     titles = [run.title for run in store.missing(runs)]
     line = f"{len(titles)} of {len(runs)} runs would be trained; the others are in the store"
-    _tell(json, {"runs": titles, "wanted": len(runs)}, [*titles, line])
+    print_result({"runs": titles, "wanted": len(runs)}, *titles, line, json=json)
 
 
 def _train(store: Store, runs: list[Run], train: Callable[..., int], quiet: bool, json: bool) -> None:
@@ -94,11 +93,8 @@ def _train(store: Store, runs: list[Run], train: Callable[..., int], quiet: bool
         train(store, missing, progress=progress)
     there = len(runs) - len(missing)
     outcome = {"trained": len(missing), "found": there, "store": str(store.folder)}
-    _tell(json, outcome, [f"trained {len(missing)} runs, found {there}; all are in {store.folder}"])
-
-
-def _tell(json: bool, outcome: dict[str, Any], lines: list[str]) -> None:
-    print_json(outcome) if json else typer.echo(visible_lines("\n".join(lines)))
+    line = f"trained {len(missing)} runs, found {there}; all are in {store.folder}"
+    print_result(outcome, line, json=json)
 
 
 @app.command()
@@ -135,7 +131,8 @@ def figures(
 
 def _list_files(written: list[Path], out: Path, json: bool) -> None:
     names = [path.name for path in written]
-    _tell(json, {"out": str(out), "files": names}, [*names, f"wrote {len(names)} files to {out}"])
+    last = f"wrote {len(names)} files to {out}"
+    print_result({"out": str(out), "files": names}, *names, last, json=json)
 
 
 for _name in DATA_SET_NAMES:

@@ -92,7 +92,16 @@ def train(
     classifier.fit(features, classes, sensitive_features=groups, sample_weight=weights)
     classifier.save(out, complete_card(classifier.card(), file, intended_use))
     if json:
-        print_json(_summary(classifier, out))
+        print_json(
+            {
+                "model": str(out),
+                "estimator": type(classifier).__name__,
+                "positive_class": str(classifier.classes_[1]),
+                "strength": classifier.strength_,
+                "bound_met": getattr(classifier, "bound_met_", None),
+                "trials": _trials(classifier),
+            }
+        )
     else:
         _show(classifier, getattr(classifier, "method", model), out)
     if training.max_mcdp is not None and not classifier.bound_met_:
@@ -100,7 +109,7 @@ def train(
 
 
 def _classifier(model: str, options: TrainingOptions, network: NetworkOptions, *, verbose: bool) -> Any:
-    """Return the classifier that the options ask for."""
+    """The classifier that the options ask for."""
     settings = asdict(options)
     settings |= {"random_state": settings.pop("seed"), "verbose": verbose}
     if model == "network":
@@ -110,7 +119,7 @@ def _classifier(model: str, options: TrainingOptions, network: NetworkOptions, *
 
 
 def _trials(classifier: Any) -> list[dict[str, Any]]:
-    """Return how the strengths that were tried do, as JSON has it."""
+    """How the strengths that were tried do, as JSON has it."""
     return [
         {
             "strength": strength,
@@ -123,28 +132,12 @@ def _trials(classifier: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _summary(classifier: Any, out: Path) -> dict[str, Any]:
-    """Return the strengths that were tried and the one that was taken, as JSON has them."""
-    return {
-        "model": str(out),
-        "estimator": type(classifier).__name__,
-        "positive_class": str(classifier.classes_[1]),
-        "strength": classifier.strength_,
-        "bound_met": getattr(classifier, "bound_met_", None),
-        "trials": _trials(classifier),
-    }
-
-
 def _show(classifier: Any, name: str, out: Path) -> None:
     console = Console()
     if hasattr(classifier, "trials_"):
         sure = classifier.confidence is not None
-        title = (
-            "Strengths tested, in order, on people held out"
-            if sure
-            else "Strengths tried, on the validation part"
-        )
-        shown: Any = RichTable(title=title, title_justify="left")
+        how = "tested, in order, on people held out" if sure else "tried, on the validation part"
+        shown: Any = RichTable(title=f"Strengths {how}", title_justify="left")
         for column in ("strength", "AP", "MCDP", *(["at most"] if sure else []), "within the bound"):
             shown.add_column(column, justify="right")
         for trial in _trials(classifier):
