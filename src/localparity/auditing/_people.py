@@ -95,7 +95,7 @@ class Strata:
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Everyone that an audit is about, also those without a group, and the rows that lack a value."""
+    """Everyone in an audit, including people without a group, and the rows that lack a value."""
 
     counts: ScoreCounts
     missing_rows: MissingRows = NOTHING_MISSING

@@ -161,7 +161,7 @@ _NAMES = (
     "reproduce",
 )
 _HOMES = {"fetch": "demo"}
-"""The modules of commands that are not in one of their own name."""
+"""Commands that stand in another command's module."""
 
 
 class Group(TyperGroup):
