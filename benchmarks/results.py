@@ -27,6 +27,7 @@ COMMANDS = {
     "duckdb_scale": "make bench-scale",
     "equal_search": "python -m benchmarks.equal_search search FOLDER DATA",
     "equal_test": "python -m benchmarks.equal_search test FOLDER DATA",
+    "explain": "python -m benchmarks.explain",
     "faithful": "python -m benchmarks.faithful REFERENCE.csv STORE",
     "faults": "make faults",
     "frontier": "python -m benchmarks.frontier, benchmarks.frontier_faces",
