@@ -131,8 +131,10 @@ def test_models_are_fitted_without_the_score_and_the_id() -> None:
     pytest.importorskip("lightgbm")
     words = ["--score", "p", "--label", "y", "--weight", "w", "--max-mcdp", 0.2]
     path = write(PEOPLE.drop(columns="score"))
-    repair, train, watch = printed(path, "--group", "sex", *words)
-    assert names([repair, train, watch]) == ["repair", "train", "monitor"]
+    explain, repair, train, watch = printed(path, "--group", "sex", *words)
+    assert names([explain, repair, train, watch]) == ["explain", "repair", "train", "monitor"]
+    assert set(explain[explain.index("--features") + 1].split(",")) == set(CENSUS.data.columns)
+    assert run(*explain, PYTHONWARNINGS="default").returncode == 0
     for command in (repair, [*train, "--steps", 2]):
         done = run(*command, PYTHONWARNINGS="default")
         assert done.returncode in (0, 1), done.stderr

@@ -22,7 +22,7 @@ from localparity._text import (
     whole_percent,
 )
 from localparity._types import Group
-from localparity.auditing._missing import mostly_missing
+from localparity.auditing._missing import NOTHING_MISSING, mostly_missing
 from localparity.auditing._provenance import AuditedFile, target_of
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
@@ -473,19 +473,22 @@ def _watch(audit: Audit, most: float) -> Step:
 
 
 def _explain(audit: Audit) -> str:
-    """A command that explains the gap; "" where the file has no other columns, or lacks values."""
+    """A command that explains the gap; "" where the file lacks what that takes."""
     columns, file, missing = _columns(audit), audit.file, audit.missing_rows
-    if file is None or "score" not in columns or len(file.paths) > 1:
+    if (
+        file is None
+        or "score" not in columns
+        or not file.features
+        or not {"encoding", "sheet"} >= set(file.reading)
+    ):
         return ""
-    if not (file.features or file.others) or audit.comparison.criterion == "equalized_odds":
-        return ""
-    if missing.groups or missing.labels or missing.weights:
+    if missing != NOTHING_MISSING or audit.comparison.criterion == "equalized_odds":
         return ""
     low, high = file.score_range
     options = {use: columns.get(use) for use in ("score", "group", "label", "weight", "cluster")}
+    options["features"] = ",".join(file.features)
     options["score_range"] = None if (low, high) == (0.0, 1.0) else f"{low:.15g},{high:.15g}"
-    options["criterion"] = _question(audit)["criterion"]
-    return _command("explain", file, options)
+    return _command("explain", file, {**options, **file.reading, "criterion": _question(audit)["criterion"]})
 
 
 def _fit(audit: Audit, most: float, command: str, out: str) -> str:
