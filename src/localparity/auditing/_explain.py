@@ -531,7 +531,8 @@ def _intervals(
     above, below = total.signs_where_largest(part), remaining.signs_where_largest(part)
     high = min((above * explained.gaps)[above != 0.0].max() + margin, difference + apart)
     low = max((below * explained.gaps)[below != 0.0].min() - margin, difference - apart)
-    ends = max(remaining.mcdp - error, 0.0), min(remaining.mcdp + error, 1.0)
+    # The error holds at the cutoffs; the largest gap over every cutoff there is has more noise in it.
+    ends = max(float(np.abs(remaining.gaps).max()) - error, 0.0), min(remaining.mcdp + error, 1.0)
     return (
         Interval(ends[0], remaining.mcdp, ends[1], confidence),
         Interval(float(min(low, difference)), difference, float(max(high, difference)), confidence),
