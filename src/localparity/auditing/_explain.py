@@ -626,7 +626,7 @@ class _Search:
         is_class = target is self.people.codes
         predicted = np.zeros((target.size, self.people.groups) if is_class else target.size)
         settings: dict[str, Any] = {
-            "max_iter": 150,
+            "max_iter": int(np.clip(target.size // 60, 30, 150)),
             "max_leaf_nodes": 8,
             "min_samples_leaf": int(np.clip(target.size // 100, 10, 50)),
             "early_stopping": False,
