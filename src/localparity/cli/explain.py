@@ -86,7 +86,7 @@ def explain(
     scorer = None if model is None else Scorer.load(model)
     people = read_features(table, names, text or [], extra="data", advice="use --text {} if it is a text")
     explanation = lp.explain(
-        known[score] if score is not None else scorer.score(table, group),  # type: ignore[union-attr]
+        known[str(score)] if scorer is None else scorer.score(table, group),
         people,
         sensitive_features={name: known[name] for name in group},
         y_true=None if label is None else known[label],
