@@ -17,6 +17,14 @@ _UNSAFE = re.compile(f"[{_CONTROLS}]")
 _UNSAFE_OR_NEW_LINE = re.compile(f"[\n{_CONTROLS}]")
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|~&$@]|:(?=//)|(?<=\bwww)\.)")
 _ROUNDING = 1e-12
+_SCHEME = r"(?!file:)[a-z][a-z0-9+.-]+:/+"
+_ADDRESS = re.compile(rf"(?P<scheme>{_SCHEME})(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+_ADDRESSES = re.compile(
+    rf"(?<![a-z0-9+.-])(?P<scheme>{_SCHEME})(?P<rest>(?:(?:(?!:/)[^\n])*@)?[^\s'\"`<>]*[^\s'\"`<>.,;:!?)\]])",
+    re.IGNORECASE,
+)
+"""In a message: to its next space or quote, but a password may hold any character."""
+_HIDDEN = "***"
 
 
 class Ends(Protocol):
@@ -80,6 +88,45 @@ def normal_text(text: str) -> str:
 
 def _code(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
+
+
+def shown_address(word: str) -> str:
+    """An address without its secrets: who asks, and the values after ? are hidden, whatever they are called.
+
+    The name of a database's user is kept. Any other word is treated as `without_secrets` treats a message.
+
+    Examples
+    --------
+    >>> shown_address("postgresql://me:secret@host/db?sslpassword=another#credit")
+    'postgresql://me:***@host/db?sslpassword=***#credit'
+    """
+    whole = _ADDRESS.fullmatch(word)
+    return without_secrets(word) if whole is None else _shown(whole)
+
+
+def without_secrets(message: str) -> str:
+    """A message without the secrets of the addresses in it.
+
+    Examples
+    --------
+    >>> print(without_secrets("fetching https://token@host/x.csv?sig=a&b, please"))
+    fetching https://***@host/x.csv?sig=***&***, please
+    """
+    return _ADDRESSES.sub(_shown, message) if ":/" in message else message
+
+
+def _shown(address: re.Match[str]) -> str:
+    scheme, rest = address["scheme"], address["rest"]
+    secret, at, rest = rest.rpartition("@")  # a password may hold any character
+    user, colon, _ = secret.partition(":")
+    if not scheme.lower().startswith("postgres") or not re.fullmatch(r"[\w.-]+", user):
+        user, colon = _HIDDEN, ""
+    rest, mark, fragment = rest.partition("#")
+    path, question, query = rest.partition("?")
+    query = re.sub(r"(?:^|(?<=&))([^=&]*=)?[^&]+", rf"\g<1>{_HIDDEN}", query)
+    fragment = re.sub(r"=[^&]+", f"={_HIDDEN}", fragment)
+    before = f"{user}{colon}{_HIDDEN * bool(colon)}{at}" if at else ""
+    return f"{scheme}{before}{path}{question}{query}{mark}{fragment}"
 
 
 def capitalised(text: str) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._duckdb import quote_text, with_none
+from localparity._io._files import private_folder
 from localparity._validation import InputError, require, setting, unknown_name
 
 # The first lines of a CSV: what separates its values, and what its columns are called.
@@ -132,7 +133,7 @@ class Transcoded:
         if encoding is None:
             return file
         if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="localparity-"))
+            self._folder = Path(tempfile.mkdtemp(dir=private_folder() or None))
             finalize(self, rmtree, self._folder, ignore_errors=True)
         path = self._folder / f"{len(list(self._folder.iterdir()))}.{Path(file).name.removesuffix('.gz')}"
         decoder = codecs.getincrementaldecoder(encoding)()

@@ -16,9 +16,10 @@ import typer
 from rich.console import Console
 from typer import Option
 
-from localparity._io._duckdb import text_of, without_password
+from localparity._io._duckdb import text_of
+from localparity._io._files import private_folder
 from localparity._io._table import Table, as_group_columns, open_table
-from localparity._text import visible_lines
+from localparity._text import shown_address, visible_lines
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, RangeOption
 from localparity.auditing._audit import Audit, DecideBy, read_audit
 from localparity.auditing._document import Document
@@ -223,7 +224,7 @@ class AuditAsked:
 
 def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, str]]:
     """What does not go together, each option with the reason."""
-    database = asked.engine == "ibis" or any(file.startswith(_DATABASES) for file in files)
+    database = asked.engine == "ibis" or any(file.lower().startswith(_DATABASES) for file in files)
     repeated = next((file for file in files if files.count(file) > 1), "")
     several, engine, form = len(files) > 1, asked.engine, asked.form
     model, target, bound = (value is not None for value in (asked.model, asked.target, asked.max_mcdp))
@@ -313,10 +314,10 @@ def _open_all(ctx: typer.Context, files: Sequence[str], asked: AuditAsked) -> di
     if asked.table is None:
         paths = [_from_stdin(ctx) if file == _STDIN else file for file in files]
         announce_remote(paths, allow_remote=asked.allow_remote)
-        return {without_password(path): asked.open(path) for path in paths}
+        return {shown_address(path): asked.open(path) for path in paths}
     tables = {}
     for address in files:
-        shown = without_password(address)
+        shown = shown_address(address)
         opened = read_database(address, asked.table, allow_remote=asked.allow_remote)
         ctx.call_on_close(opened.get_backend().disconnect)
         tables[f"{asked.table} ({shown})"] = opened
@@ -326,7 +327,7 @@ def _open_all(ctx: typer.Context, files: Sequence[str], asked: AuditAsked) -> di
 
 def _from_stdin(ctx: typer.Context) -> str:
     """A file with what the standard input has: Parquet, JSON lines, or rows of text."""
-    folder = TemporaryDirectory()
+    folder = TemporaryDirectory(dir=private_folder() or None)
     ctx.call_on_close(folder.cleanup)
     content = sys.stdin.buffer.read()
     ending = {b"PA": "parquet", b'{"': "jsonl"}.get(content[:2], "csv")

@@ -14,7 +14,7 @@ import typer
 
 from localparity._io._files import sha256_of
 from localparity._io._table import Table, as_group_columns, open_table
-from localparity._text import capitalised, interval_text, percent
+from localparity._text import capitalised, interval_text, percent, shown_address
 from localparity._types import Missing
 from localparity._validation import NO_GROUP, InputError, as_count, warn_of_unmatched
 from localparity.auditing._missing import MissingPolicy, MissingRows
@@ -282,15 +282,15 @@ def append(
             allow_duplicate=allow_duplicate,
         )
         if is_new:
-            counted.append(batch)
+            counted.append(shown_address(batch))
         else:
-            note(f"{batch} was counted before and is not counted again")
+            note(f"{shown_address(batch)} was counted before and is not counted again")
     asked.keep(kept)
     if keep is not None:
         kept.prune(keep)
     (newest,) = kept.series(watch, last=1)
     print_result({"counted": counted, "newest": asdict(newest)}, _newest_line(newest, watch), json=json)
-    _end(kept, newest, watch, hook, counted=True)
+    _end(kept, newest, watch, hook)
 
 
 def _hash_of(table: Table) -> str:
@@ -461,18 +461,14 @@ def _series_lines(
     return [*lines, "", *(f"  {line}" for note in notes for line in wrap(note, 78))]
 
 
-def _end(
-    kept: Monitor, newest: PeriodResult, watch: Watch, hook: Webhook | None = None, *, counted: bool = False
-) -> None:
+def _end(kept: Monitor, newest: PeriodResult, watch: Watch, hook: Webhook | None = None) -> None:
     """Say whether there is an alarm at the newest period, and end with 1 if there is.
 
-    Where a batch was counted, it is no error that there is nothing to compare yet.
+    It is no error that there is nothing to compare in it.
     """
     if watch.max_mcdp is None:
         return
     if newest.alarm is None:
-        if newest.interval is None and not counted:
-            raise ValueError(quiet_sentence(newest, watch.max_mcdp))
         note(f"no alarm: {quiet_sentence(newest, watch.max_mcdp)}")
         return
     note(f"alarm: {alarm_sentence(newest.alarm, kept.every, watch.max_mcdp)}")
@@ -480,6 +476,6 @@ def _end(
         try:
             if hook.tell(kept, newest, watch):
                 note(f"told {hook.host} of the alarm")
-        except OSError as error:
+        except (OSError, ValueError) as error:
             note(f"the webhook failed, and will be tried again with the next batch: {error}")
     raise typer.Exit(1)

@@ -302,12 +302,16 @@ def write_monitor_page(
     path = Path(path)
     if path.exists() and not force:
         raise OutputExistsError(path)
-    watch = watch or monitor.watched or Watch()
+    page = monitor_page(monitor, watch or monitor.watched or Watch(), title or monitor.name)
+    write_new(path, page.encode(), force=force)
+
+
+def monitor_page(monitor: Monitor, watch: Watch, title: str) -> str:
+    """The page as text."""
     series = monitor.series(watch)
     if not series:
         raise ValueError(f"{monitor.location} has no periods")
-    document = MonitorDocument(monitor, title or monitor.name, series, monitor.since_start(watch), watch)
-    write_new(path, render_monitor_page(document).encode(), force=force)
+    return render_monitor_page(MonitorDocument(monitor, title, series, monitor.since_start(watch), watch))
 
 
 _NEWEST = 120
@@ -325,7 +329,7 @@ def monitor_html(monitor: Monitor) -> str | None:
 
 
 def render_monitor_page(document: MonitorDocument) -> str:
-    """The page as text."""
+    """A document as a page."""
     watch, newest = document.watch, document.series[-1]
     numbers = {"newest": asdict(newest), "since_start": asdict(document.whole), "asked": asdict(watch)}
     return render_frame(
