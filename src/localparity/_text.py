@@ -16,6 +16,9 @@ _BRIEF = 50
 _UNSAFE = re.compile(f"[{_CONTROLS}]")
 _UNSAFE_OR_NEW_LINE = re.compile(f"[\n{_CONTROLS}]")
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|~&$@]|:(?=//)|(?<=\bwww)\.)")
+# What GitHub links or draws once Markdown is rendered, where no backslash helps: @name, #1, GH-1, :smile:.
+_REFERENCE = re.compile(r"([@#](?=\w)|\bGH-(?=\d)|:(?=[\w+-]+:))", re.IGNORECASE)
+_LOOKS = str.maketrans("асеорхуіјѕһвмнктԁαβεζηικμνορτυχ", "aceopxyijshbmhktdabezhikmvoptux")
 _ROUNDING = 1e-12
 _SCHEME = r"(?!file:)[a-z][a-z0-9+.-]+:/+"
 _ADDRESS = re.compile(rf"(?P<scheme>{_SCHEME})(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
@@ -84,6 +87,18 @@ def normal_text(text: str) -> str:
     {'male'}
     """
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).strip()
+
+
+def look_of(text: str) -> str:
+    """A text as it looks: `normal_text` without what is invisible, Cyrillic and Greek letters as Latin ones.
+
+    Examples
+    --------
+    >>> {look_of(text) for text in ("male", "m\u0430le", "ma\u200ble", "MALE ")}
+    {'male'}
+    """
+    seen = (character for character in normal_text(text) if unicodedata.category(character) != "Cf")
+    return "".join(seen).translate(_LOOKS)
 
 
 def _code(found: re.Match[str]) -> str:
@@ -372,11 +387,11 @@ def isolated(name: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    r"""A text as Markdown shows it as it is: on one line, without markup, links or HTML.
+    r"""A text as Markdown shows it as it is: on one line, without markup, links, mentions or HTML.
 
     Examples
     --------
     >>> print(markdown_text("a|b <i> https://x *c*"))
     a\|b \<i\> https\://x \*c\*
     """
-    return _MARKUP.sub(r"\\\1", visible(text))
+    return _MARKUP.sub(r"\\\1", _REFERENCE.sub("\\1\u2060", visible(text)))

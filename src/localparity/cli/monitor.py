@@ -44,7 +44,14 @@ from localparity.engines._missing_rows import count_missing, without_missing
 from localparity.engines._table import ScoreColumns
 from localparity.monitoring import Monitor, PeriodResult, Watch, WindowResult
 from localparity.monitoring._store import Every, is_database
-from localparity.monitoring._watch import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence
+from localparity.monitoring._watch import (
+    APPROXIMATE,
+    about,
+    alarm_sentence,
+    how_many,
+    quiet_sentence,
+    rows_text,
+)
 from localparity.monitoring._webhook import Webhook
 from localparity.predictions import Predictions
 
@@ -419,7 +426,9 @@ def _parse_time(at: str | None) -> datetime | None:
 
 def _newest_line(newest: PeriodResult, watch: Watch) -> str:
     """The newest period in a line."""
-    rows = f"{newest.period}: {newest.rows:,} rows"
+    rows = (
+        f"{newest.period}: {newest.rows:,} rows" if newest.rows is not None else f"{newest.period}: few rows"
+    )
     if newest.interval is None:
         return f"{rows}, nothing to compare: {newest.missing}"
     value = f"MCDP({watch.epsilon:g}) {about(newest.interval.estimate, newest)}"
@@ -439,11 +448,11 @@ def _series_lines(
             value = about(point.interval.estimate, point)
             numbers = [value, interval_text(point.interval), percent(point.expected)]
         alarm = "" if point.alarm is None else how_many(point.alarm.periods, every)
-        rows.append([point.period, f"{point.rows:,}", *numbers, alarm])
+        rows.append([point.period, rows_text(point.rows), *numbers, alarm])
     total = ["-", "-"]
     if whole.interval is not None:
         total = [about(whole.interval.estimate, whole), interval_text(whole.interval)]
-    rows.append(["since the start", f"{whole.rows:,}", *total, "-"])
+    rows.append(["since the start", rows_text(whole.rows), *total, "-"])
     widths = [max(len(row[place]) for row in rows if place < len(row)) for place in range(5)]
     lines = [
         f"MCDP({watch.epsilon:g}) over time, the last {how_many(len(shown), every)} of {len(series):,}",

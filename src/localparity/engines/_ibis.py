@@ -331,8 +331,8 @@ def driver_errors() -> tuple[type[Exception], ...]:
 
 _STORED = {
     "duckdb": "SELECT bool_and(stored) FROM (SELECT table_name AS name, schema_name AS home, table_oid "
-    "NOT IN (SELECT table_oid FROM duckdb_columns() WHERE is_generated) AS stored FROM duckdb_tables() UNION ALL "
-    "SELECT view_name, schema_name, false FROM duckdb_views()) WHERE lower(name) = lower(?) AND "
+    "NOT IN (SELECT table_oid FROM duckdb_columns() WHERE is_generated) AS stored FROM duckdb_tables() "
+    "UNION ALL SELECT view_name, schema_name, false FROM duckdb_views()) WHERE lower(name) = lower(?) AND "
     "lower(home) = lower(?)",
     "sqlite": "SELECT min(m.type = 'table' AND m.sql LIKE 'CREATE TABLE%' AND NOT EXISTS (SELECT 1 FROM "
     "pragma_table_xinfo(m.name) WHERE hidden > 1)) FROM sqlite_master m WHERE lower(m.name) = lower(?) AND "

@@ -170,11 +170,11 @@ class MonitorMetrics:
             **values,
             "approximate": float(newest.approximate),
             "comparable": float(newest.interval is not None),
-            "period_rows": float(newest.rows),
+            **({} if newest.rows is None else {"period_rows": float(newest.rows)}),
             "period_start_seconds": started.timestamp(),
             **_ends("since_start_mcdp", whole.interval),
             "since_start_approximate": float(whole.approximate),
-            "since_start_rows": float(whole.rows),
+            **({} if whole.rows is None else {"since_start_rows": float(whole.rows)}),
             "since_start_periods": float(whole.periods),
         }
 
