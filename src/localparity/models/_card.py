@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from localparity._io._files import parse_sealed, reading, seal_json
+from localparity._io._files import DESCRIPTION_SIZE, parse_sealed, read_regular, reading, seal_json
 from localparity._io._sealed import Files, SealedFolder, read_folder
 from localparity._text import markdown_text, percent
 from localparity._types import Criterion
@@ -22,6 +22,9 @@ from localparity.models._rows import DISCLOSURE_LIMIT, FittedOn
 
 DESCRIPTION = "model.json"
 CARD, _MARKDOWN = "model_card.json", "model_card.md"
+BOUND = ("max_mcdp", "epsilon", "criterion", "confidence")
+"""The parameters of estimators that a card has by their names."""
+
 _UNKNOWN = "not recorded"
 _INTENDED = (
     "Scoring people of the population that the rows it was fitted on were drawn from, with an audit of its "
@@ -117,7 +120,7 @@ class ModelCard:
     def _of_model(cls, model: SealedFolder) -> ModelCard:
         """Return the card of a saved model."""
         path = model.data / CARD
-        content = path.read_bytes()
+        content = read_regular(path.parents[1], f"{path.parent.name}/{CARD}", at_most=DESCRIPTION_SIZE)
         with reading(str(path)):
             card = cls(**parse_sealed(content))
             if card.fitted_on is not None:
@@ -126,7 +129,10 @@ class ModelCard:
                 held_out = dict(vars(card)["held_out"])
                 interval = Interval(**held_out.pop("interval"))
                 card = replace(card, held_out=Measured(**held_out, interval=interval))
-            if card.model_sha256 != model.sha256:
+            saved = {"estimator": model.facts["estimator"], "promise": model.facts["learned"].get("promise")}
+            saved |= {name: model.facts["parameters"].get(name) for name in BOUND}
+            differs = [name for name, value in saved.items() if value not in (None, getattr(card, name))]
+            if card.model_sha256 != model.sha256 or differs:
                 raise ValueError(f"it describes another model than {model.data.parent / DESCRIPTION}")
         return card
 
