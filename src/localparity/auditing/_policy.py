@@ -6,7 +6,7 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -247,12 +247,6 @@ def line_of(text: str, key: str, *, in_pyproject: bool = False) -> int | None:
             return before + 1
         before = end
     return None
-
-
-def plain_policy(policy: Policy) -> dict[str, Any]:
-    """Every field, with its defaults, as JSON has it."""
-    plain: dict[str, Any] = json.loads(json.dumps(asdict(policy)))
-    return plain
 
 
 def _check_kind(name: str, value: Any, kinds: tuple[type, ...], expected: str) -> None:

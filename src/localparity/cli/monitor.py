@@ -204,7 +204,7 @@ def with_policy(command: Callable[..., None]) -> Callable[..., None]:
                 raise typer.BadParameter(f"contradicts {path}: it says {value!r}", param_hint=_option(name))
             values[name] = values[name] if is_typed else value
         for name in ("score", "group"):
-            if not values[name]:
+            if values[name] is None:
                 raise typer.BadParameter(f"must name the column of the {name}s", param_hint=_option(name))
         command(**values)
 
