@@ -16,6 +16,9 @@ from typing import Any, NamedTuple
 from localparity._text import without_secrets
 
 _SETTING = re.compile("\x02(.*?)(?:=(.*?))?\x03")
+_LONGEST = 2000
+"""The most characters of a message: what it quotes may be a whole file."""
+
 _PYTHON: Mapping[str, str] = MappingProxyType({})
 
 
@@ -72,7 +75,8 @@ class Worded(Exception):  # noqa: N818
                 return name if value is None else f"{name}={value}"
             return options[name] if value in (None, "True") else f"{options[name]} {value.strip(chr(39))}"
 
-        return without_secrets(_SETTING.sub(word, self._marked()))
+        text = without_secrets(_SETTING.sub(word, self._marked()))
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text):,} characters)"
 
     def _marked(self) -> str:
         return str(self.args[0])
