@@ -89,12 +89,12 @@ def normal_text(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).strip()
 
 
-def look_of(text: str) -> str:
+def visual_form(text: str) -> str:
     """A text as it looks: `normal_text` without what is invisible, Cyrillic and Greek letters as Latin ones.
 
     Examples
     --------
-    >>> {look_of(text) for text in ("male", "m\u0430le", "ma\u200ble", "MALE ")}
+    >>> {visual_form(text) for text in ("male", "m\u0430le", "ma\u200ble", "MALE ")}
     {'male'}
     """
     seen = (character for character in normal_text(text) if unicodedata.category(character) != "Cf")

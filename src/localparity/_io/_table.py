@@ -32,7 +32,7 @@ from localparity._io._duckdb import (
 )
 from localparity._io._numbers import Decimal, NumberFormat, format_of, is_missing_text, missing_text, survey
 from localparity._io._readers import KINDS, Files, ending_of
-from localparity._text import brief, look_of, normal_text
+from localparity._text import brief, visual_form, normal_text
 from localparity._types import FloatArray
 from localparity._validation import (
     MOST_GROUPS,
@@ -201,7 +201,7 @@ class Table:
                 f"or the form of characters only; pass {setting(normalise_groups=True)} to join them"
             )
             warnings.warn(InputWarning(message), stacklevel=3)
-        for some, last in [] if same else _alike(groups, look_of):
+        for some, last in [] if same else _alike(groups, visual_form):
             listed = ", ".join(map(ascii, some))
             message = f"the groups {listed} and {last!a} of {self.name} look alike and have other characters"
             warnings.warn(InputWarning(f"{message}; are they one?"), stacklevel=3)

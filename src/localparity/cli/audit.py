@@ -243,9 +243,7 @@ class AuditAsked:
         for name in ("epsilons", "score_range", "pos_label", "n_resamples", "random_state"):
             values[name] = getattr(options, name)
         listed = {name: tuple(value or ()) for name, value in values.items() if name in _LISTS}
-        return Policy(
-            **values | listed, scoring_rates=self.scoring, files=tuple(map(without_password, files))
-        )
+        return Policy(**values | listed, scoring_rates=self.scoring, files=tuple(map(shown_address, files)))
 
     def under(
         self, ctx: typer.Context, files: Sequence[str]
@@ -284,7 +282,7 @@ class AuditAsked:
             score_range=ends if isinstance(ends, str) else ",".join(map(repr, ends)),
             pos_label=None if final.pos_label is None else str(final.pos_label),
         )
-        names_typed = final.files == tuple(map(without_password, files))
+        names_typed = final.files == tuple(map(shown_address, files))
         return asked, list(files if names_typed else final.files), file._replace(policy=final)
 
     def open(self, file: str) -> Any:
