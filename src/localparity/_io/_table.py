@@ -32,7 +32,7 @@ from localparity._io._duckdb import (
 )
 from localparity._io._numbers import Decimal, NumberFormat, format_of, is_missing_text, missing_text, survey
 from localparity._io._readers import KINDS, Files, ending_of
-from localparity._text import brief, visual_form, normal_text
+from localparity._text import brief, normal_text, visual_form
 from localparity._types import FloatArray
 from localparity._validation import (
     MOST_GROUPS,
