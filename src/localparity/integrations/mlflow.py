@@ -36,7 +36,7 @@ _DEFAULTS = {
     "decide_by": "estimate",
     "metric_prefix": "",
 }
-_OPTIONS = _DEFAULTS.keys() | inspect.signature(audit).parameters.keys() - {"y_true", "on_resample"}
+_OPTIONS = _DEFAULTS.keys() | inspect.signature(audit).parameters.keys() - {"y_true"}
 
 
 class LocalParityEvaluator(ModelEvaluator):

@@ -177,6 +177,8 @@ class ModelCard:
             "Expected under parity": percent(measured.noise_floor),
             "Average precision": percent(measured.average_precision),
         }
+        if measured.auc is not None:
+            results["Area under the ROC curve"] = percent(measured.auc)
         if self.max_mcdp is not None:
             results["Within the bound"] = "yes" if within_bound(measured.mcdp, self.max_mcdp) else "no"
         return _list(results)
