@@ -191,10 +191,11 @@ class ModelComparison:
     @property
     def recommendation(self) -> str:
         """What to use and what to know about it, in a few sentences."""
-        return " ".join(self._sentences())
+        return " ".join(self.sentences)
 
-    def _sentences(self) -> list[str]:
-        """What to use, what else is within the bound, and what to know about both."""
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The recommendation, sentence by sentence: what to use, then what else is within the bound."""
         best, without = self.recommended, self.recommended_without_group
         floor = best.test.noise_floor
         assert floor is not None
@@ -210,7 +211,7 @@ class ModelComparison:
                 f"With so few rows {percent(floor)} is expected under parity, above the bound: "
                 "only more rows can tell."
             )
-        return sentences
+        return tuple(sentences)
 
     def _opening(self, best: Outcome) -> str:
         """What to use, or why nothing is clear."""

@@ -254,7 +254,7 @@ class TerminalComparison:
 
 def comparison_lines(comparison: ModelComparison, about: str, width: int = 80) -> list[Text]:
     """What to use, the models with the smallest MCDP on test data first, and what is known of them."""
-    opening, *others = comparison._sentences()
+    opening, *others = comparison.sentences
     is_within = comparison.recommended in comparison.within_on_test
     lines = [_line(visible(f"{about}  {sum(comparison.rows):,} people"), "dim"), Text("")]
     lines += _marked("USE" if is_within else "ABOVE", opening, width, "bold")
