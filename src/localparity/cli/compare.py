@@ -30,6 +30,7 @@ from localparity.cli._options import (
     complete_card,
     read_training_table,
 )
+from localparity.metrics._within import verdict_text
 
 if TYPE_CHECKING:
     from localparity.results import ModelComparison
@@ -112,9 +113,11 @@ def compare(
     if out is not None:
         comparison.save(out, complete_card(comparison.card(outcome), file, intended_use), outcome=outcome)
         note(f"model: {outcome.name}, in {out}")
+    verdict, bound = comparison.verdict(outcome), f"the bound of {percent(max_mcdp)}"
+    assert verdict is not None
     note(
         f"{'pass' if within else 'fail'}: {outcome.name}: on test data MCDP({epsilon:g}) is "
-        f"{percent(outcome.test.mcdp)}, {'within' if within else 'above'} the bound of {percent(max_mcdp)}"
+        f"{percent(outcome.test.mcdp)}, {verdict_text(verdict, bound)}"
     )
     if not within:
         raise typer.Exit(1)

@@ -181,7 +181,7 @@ def _session() -> SparkSession:
     sql, spark = require("pyspark.sql", extra="spark"), require("pyspark", extra="spark")
     builder = sql.SparkSession.builder.appName("localparity")
     try:
-        if "SPARK_REMOTE" not in os.environ and sql.SparkSession.getActiveSession() is None:
+        if "SPARK_REMOTE" not in os.environ and vars(spark.SparkContext)["_active_spark_context"] is None:
             _start(spark)
         session: SparkSession = builder.getOrCreate()
     except _errors() as error:
@@ -189,15 +189,12 @@ def _session() -> SparkSession:
     return session
 
 
-_GATEWAY = "_gateway"
-
-
 def _start(spark: Any) -> None:
     """Start Spark; its warnings, logs and progress bars would stand between the lines of a command."""
     gateways = require("pyspark.java_gateway", extra="spark")
     settings = spark.SparkConf().setAppName("localparity").set("spark.ui.showConsoleProgress", "false")
     # The Java side of a session that was stopped goes on.
-    gateway = getattr(spark.SparkContext, _GATEWAY) or gateways.launch_gateway(
+    gateway = vars(spark.SparkContext)["_gateway"] or gateways.launch_gateway(
         settings, {"stderr": subprocess.DEVNULL}
     )
     with warnings.catch_warnings():  # that it is not tested with this version of pandas, which is not used
