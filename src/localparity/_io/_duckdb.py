@@ -9,6 +9,7 @@ from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from localparity._io._files import private_folder
+from localparity._progress import Forecast
 from localparity._text import shown_address
 from localparity._validation import InputError, setting
 
@@ -32,7 +33,9 @@ def connect(*, memory_limit: str | None = None, allow_remote: bool = False) -> D
     config["temp_directory"] = private_folder()  # DuckDB's own would be one that others can read
     if memory_limit is not None:
         config["memory_limit"] = memory_limit
-    return duckdb.connect(config=config)
+    connection = duckdb.connect(config=config)
+    connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+    return connection
 
 
 def interruptible(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:
@@ -53,8 +56,10 @@ def interruptible(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:
     thread = threading.Thread(target=run, daemon=True)
     try:
         thread.start()
-        while not future.done():  # a signal that comes just before a wait does not end it
-            wait([future], timeout=1.0)
+        with Forecast(100, "reading") as forecast:
+            while not future.done():  # a signal that comes just before a wait does not end it
+                wait([future], timeout=0.5)
+                forecast.advance(max(connection.query_progress() - forecast.done, 0.0))
     except KeyboardInterrupt:
         while thread.is_alive() and not future.done():  # an interrupt before the query begins does nothing
             connection.interrupt()
