@@ -183,12 +183,6 @@ def edited(files: Files, edit: Callable[[Any], Any], name: str = "audit.json") -
     return {**files, name: f"{json.dumps(plain, indent=2, ensure_ascii=False)}\n".encode()}
 
 
-def everywhere(files: Files, old: str, new: str) -> Files:
-    """The same change in every file, so that none differs from another."""
-    assert any(old.encode() in content for content in files.values())
-    return {name: content.replace(old.encode(), new.encode()) for name, content in files.items()}
-
-
 def test_without_the_data_what_makes_two_files_differ_is_found(files: Files) -> None:
     audit = json.loads(files["audit.json"])["audits"][0]
     number = repr(audit["findings"][0]["mcdp"])
