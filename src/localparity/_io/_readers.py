@@ -7,6 +7,7 @@ import csv
 import gzip
 import re
 import tempfile
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -166,7 +167,8 @@ def _opened(file: str) -> gzip.GzipFile | BinaryIO:
 # Whether a packed file is whole, which DuckDB does not check.
 
 
-_LAST = 2**12
+_LAST = 2**21 + 1
+"""One more than the bytes of a line that DuckDB reads; it overlooks a last line of very many more."""
 
 
 def read_through(file: str) -> bytes:
@@ -202,6 +204,7 @@ def read_sheet(file: str, sheet: str | None) -> tuple[list[str], list[NDArray[An
     Rows without any value are left out, above the names and below them.
     """
     calamine = require("python_calamine", extra="excel")
+    _check_cells(file)
     try:
         workbook = calamine.load_workbook(file)
         name = _sheet_name(file, workbook, sheet)
@@ -216,8 +219,48 @@ def read_sheet(file: str, sheet: str | None) -> tuple[list[str], list[NDArray[An
     return names, [_column(values) for values in zip(*rows, strict=True)]
 
 
+_MOST_CELLS = 10**8
+_CELL = re.compile(rb'\br="([A-Z]{1,3})([0-9]{1,7})"')
+
+
+def _check_cells(file: str) -> None:
+    """Refuse a workbook of Excel that would take all memory: calamine makes every cell up to the last one."""
+    if not zipfile.is_zipfile(file):
+        return
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for name in archive.namelist():
+                if name.startswith("xl/worksheets/"):
+                    _check_sheet(file, archive, name)
+    except (EOFError, OSError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+        raise InputError(f"cannot be read: {error}", file=file) from error
+
+
+def _check_sheet(file: str, archive: zipfile.ZipFile, name: str) -> None:
+    tags, row, column, rest = 0, 0, 0, b""
+    with archive.open(name) as stream:
+        while read := stream.read(_READ):
+            tags += read.count(b"<")
+            for letters, digits in _CELL.findall(rest + read):
+                row, column = max(row, int(digits)), max(column, _place(letters))
+            if max(tags, row * column) > _MOST_CELLS:
+                reason = f"{name} has more than {_MOST_CELLS:,} cells"
+                raise InputError(f"cannot be read: {reason}; save it as CSV", file=file)
+            rest = read[-16:]
+
+
+def _place(letters: bytes) -> int:
+    """The number of a column, which are called A to Z, AA to ZZ and so on."""
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - 64
+    return number
+
+
 def _sheet_name(file: str, workbook: Any, sheet: str | None) -> str:
     names: list[str] = workbook.sheet_names
+    if not names:
+        raise InputError("has no sheets", file=file)
     if sheet is None:
         filled = [name for name in names if workbook.get_sheet_by_name(name).total_height > 0] or names
         if len(filled) > 1:
@@ -292,6 +335,11 @@ class Files:
         paths = _listed(self.paths if set(copies) == set(last) else copies)
         if kind in _JSON_FORMATS:
             return self._json_reader(paths, _JSON_FORMATS[kind], last)
+        for file, end in last.items():
+            if len(end) == _LAST and not re.search(rb"[\r\n]", end):
+                raise InputError(
+                    f"cannot be read: its last line has more than {_LAST - 1:,} bytes", file=file
+                )
         first, *others = copies
         lines = self._first_lines(first)
         try:
