@@ -30,7 +30,7 @@ TITLES = {
     "others": "The paper's algorithms, scipy and fairlearn",
     "intervals": "With an interval",
 }
-SORT, PROFILE, TORCH = "numpy's sort", "mcdp_profile, every epsilon", "from_torch, CPU"
+SORT, PROFILE = "numpy's sort", "mcdp_profile, every epsilon"
 # A colour means one tool, in every panel.
 TOOLS = {
     "numpy": QUIET,

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def label_ends(ax: Any, *, between: float = 0.05, column: float | None = None) -
     heights = np.array([height for _, height in ends])
     order = np.argsort(heights, kind="stable")
     for _ in range(200):
-        for low, high in zip(order, order[1:], strict=False):
+        for low, high in pairwise(order):
             overlap = between - (heights[high] - heights[low])
             near = column is not None or abs(ends[high][0] - ends[low][0]) < 0.35
             if overlap > 1e-6 and near:
