@@ -48,21 +48,17 @@ def _few_trees(grow: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def installed(folder: Path) -> Iterator[None]:
-    """Short trainings, figures that are not drawn, a page without its charts, a download."""
+    """Short trainings, figures that are not drawn, a download."""
     from matplotlib.figure import Figure
 
     from localparity.cli import demo
     from localparity.datasets import _fetch
     from localparity.models.trees._boosters import _LightGBMBackend
-    from localparity.report.page import _page
-    from localparity.report.page import _page as _frame
 
     with ExitStack() as stack:
         stack.enter_context(experiment_runs.installed())
         for owner, name, stand_in in (
             (Figure, "savefig", _save_figure),
-            (_frame, "_library", lambda: ""),
-            (_page, "chart_specs", dict),
             (_LightGBMBackend, "grow", _few_trees(_LightGBMBackend.grow)),
             (lp.models, "compare", _compared_once(folder)),
             (demo, "_train", lambda *_: {}),
