@@ -35,6 +35,8 @@ def test_csv_with_any_delimiter_line_end_mark_and_compression(tmp_path: Path) ->
         "bar.txt": CSV.replace(",", "|"),
         "tab.tsv": CSV.replace(",", "\t"),
         "windows.csv": CSV.replace("\n", "\r\n"),
+        "one_other.csv": "\n".join(CSV.replace("\n", "\r\n").rsplit("\r\n", 2)),
+        "header.csv": CSV.replace("\n", "\r\n").replace("\r\n", "\n", 1),
         "mark.csv": "\ufeff" + CSV,
         "quoted.csv": CSV.replace("f", '"f"').replace("p,", '"p",'),
         "blank.csv": CSV.replace("0.5", "\n0.5"),
@@ -48,6 +50,17 @@ def test_csv_with_any_delimiter_line_end_mark_and_compression(tmp_path: Path) ->
         check(Table(tmp_path / name))
     (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(CSV.encode()))
     check(Table(tmp_path / "packed.csv.gz"))
+
+
+def test_lines_that_end_in_both_ways_and_texts_of_two_lines(tmp_path: Path) -> None:
+    """A text of two lines in a file of Excel's has another end inside its quotes."""
+    path = tmp_path / "a.csv"
+    for end in (b"\r\n", b"\n"):
+        path.write_bytes(b'p,sex,y\r\n0.25,"f\nx",1' + end + b"0.5,m,0\r\n")
+        assert Table(path).read(numbers=["p"], values=["sex"])["sex"].tolist() == ["f\nx", "m"]
+    path.write_bytes(b'p,sex,y\r\n0.25,"f,1\n0.5,m,0\r\n')
+    with pytest.raises(ValueError, match="cannot be read"):
+        Table(path).read(numbers=["p"])
 
 
 def test_parquet_and_json(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._duckdb import quote_text, with_none
+from localparity._io._files import private_folder
 from localparity._validation import InputError, require, setting, unknown_name
 
 # The first lines of a CSV: what separates its values, and what its columns are called.
@@ -132,10 +133,7 @@ class Transcoded:
         encoding = (encoding or _marked(file)) if Path(file).is_file() else None
         if encoding is None:
             return file
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="localparity-"))
-            finalize(self, rmtree, self._folder, ignore_errors=True)
-        path = self._folder / f"{len(list(self._folder.iterdir()))}.{Path(file).name.removesuffix('.gz')}"
+        path = self._new_path(file)
         decoder = codecs.getincrementaldecoder(encoding)()
         try:
             with _opened(file) as source, path.open("w", encoding="utf-8", newline="") as copy:
@@ -145,6 +143,20 @@ class Transcoded:
         except UnicodeError as error:
             raise InputError(f"cannot be read as {encoding}: {error}", file=file) from error
         return str(path)
+
+    def evened(self, file: str) -> str:
+        """The path of a file's copy, all of whose lines end with one character."""
+        path = self._new_path(file)
+        with _opened(file) as source, path.open("wb") as copy:
+            for line in source:
+                copy.write(line[:-2] + b"\n" if line.endswith(b"\r\n") else line)
+        return str(path)
+
+    def _new_path(self, file: str) -> Path:
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(dir=private_folder() or None))
+            finalize(self, rmtree, self._folder, ignore_errors=True)
+        return self._folder / f"{len(list(self._folder.iterdir()))}.{Path(file).name.removesuffix('.gz')}"
 
 
 def _marked(file: str) -> str | None:
@@ -162,6 +174,20 @@ def _marked(file: str) -> str | None:
 
 def _opened(file: str) -> gzip.GzipFile | BinaryIO:
     return gzip.open(file) if file.lower().endswith(".gz") else Path(file).open("rb")
+
+
+def _ends_in_both_ways(file: str) -> bool:
+    """Whether a text file has lines that end with CR LF, and others with LF alone."""
+    with_return = without = False
+    with _opened(file) as stream:
+        while read := stream.read(_READ):
+            read += stream.read(1) if read.endswith(b"\r") else b""
+            ends = read.count(b"\r\n") if b"\r" in read else 0
+            with_return |= ends > 0
+            without |= read.count(b"\n") > ends if ends else b"\n" in read
+            if with_return and without:
+                return True
+    return False
 
 
 # Whether a packed file is whole, which DuckDB does not check.
@@ -340,6 +366,20 @@ class Files:
                 raise InputError(
                     f"cannot be read: its last line has more than {_LAST - 1:,} bytes", file=file
                 )
+        mixed = any(_ends_in_both_ways(copy) for copy in copies if Path(copy).is_file())
+        try:
+            reader = self._csv_reader(paths, copies, kind)
+            if mixed:  # which DuckDB takes inside quotes alone
+                self._fetch(f"SELECT count(*) AS n FROM {reader}")
+        except InputError:
+            if not mixed:
+                raise
+            copies = {self._copies.evened(copy): file for copy, file in copies.items()}
+            return self._csv_reader(_listed(copies), copies, kind)
+        return reader
+
+    def _csv_reader(self, paths: str, copies: Mapping[str, str], kind: str) -> str:
+        """The reader of text files, by the header of the first; `copies` are what is read of each."""
         first, *others = copies
         lines = self._first_lines(first)
         try:

@@ -15,9 +15,10 @@ import typer
 from rich.console import Console
 from typer import Option
 
-from localparity._io._duckdb import text_of, without_password
+from localparity._io._duckdb import text_of
+from localparity._io._files import private_folder
 from localparity._io._table import Table, as_group_columns, open_table
-from localparity._text import visible_lines
+from localparity._text import shown_address, visible_lines
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, RangeOption
 from localparity.auditing._answer import DecideBy, NotAssessed
 from localparity.auditing._audit import Audit, read_audit
@@ -241,9 +242,7 @@ class AuditAsked:
         for name in ("epsilons", "score_range", "pos_label", "n_resamples", "random_state"):
             values[name] = getattr(options, name)
         listed = {name: tuple(value or ()) for name, value in values.items() if name in _LISTS}
-        return Policy(
-            **values | listed, scoring_rates=self.scoring, files=tuple(map(without_password, files))
-        )
+        return Policy(**values | listed, scoring_rates=self.scoring, files=tuple(map(shown_address, files)))
 
     def under(
         self, ctx: typer.Context, files: Sequence[str]
@@ -273,17 +272,25 @@ class AuditAsked:
         final = Policy(**values)
         if not final.files:
             raise typer.BadParameter(_NO_FILE, param_hint="FILE")
-        names = {name: value for name, value in values.items() if name not in _IN_OTHER_FORM}
-        ends = final.score_range
-        asked = replace(
-            self,
-            **{_OPTION_NAMES.get(name, name): value for name, value in names.items()},
-            epsilon=",".join(map(repr, final.epsilons)),
-            score_range=ends if isinstance(ends, str) else ",".join(map(repr, ends)),
-            pos_label=None if final.pos_label is None else str(final.pos_label),
-        )
-        names_typed = final.files == tuple(map(without_password, files))
+        asked = self.following(final)
+        names_typed = final.files == tuple(map(shown_address, files))
         return asked, list(files if names_typed else final.files), file._replace(policy=final)
+
+    def following(self, policy: Policy) -> AuditAsked:
+        """The same with what a policy decides."""
+        values = {field.name: getattr(policy, field.name) for field in fields(Policy)}
+        ends = policy.score_range
+        return replace(
+            self,
+            **{
+                _OPTION_NAMES.get(name, name): value
+                for name, value in values.items()
+                if name not in _IN_OTHER_FORM
+            },
+            epsilon=",".join(map(repr, policy.epsilons)),
+            score_range=ends if isinstance(ends, str) else ",".join(map(repr, ends)),
+            pos_label=None if policy.pos_label is None else str(policy.pos_label),
+        )
 
     def open(self, file: str) -> Any:
         """A file as it is to be read; for Spark, its path."""
@@ -311,7 +318,7 @@ def _option(ctx: typer.Context, name: str) -> str | None:
 
 def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, str]]:
     """What does not go together, each option with the reason."""
-    database = asked.engine == "ibis" or any(file.startswith(_DATABASES) for file in files)
+    database = asked.engine == "ibis" or any(file.lower().startswith(_DATABASES) for file in files)
     repeated = next((file for file in files if files.count(file) > 1), "")
     several, engine, form = len(files) > 1, asked.engine, asked.form
     model, target, bound = (value is not None for value in (asked.model, asked.target, asked.max_mcdp))
@@ -367,21 +374,33 @@ def audit(*, ctx: typer.Context, files: FilesArgument = None, asked: AuditAsked)
     options = asked.check(files)
     policy = policy or PolicyFile.of(asked.to_policy(files))
     tables = _open_all(ctx, files, asked)
+    document = document_of(tables, asked, options, call=typed_command(ctx), policy=policy)
+    _hint(document.audits, tables, asked)
+    _show(document, asked)
+    passed = _tell_verdicts(document)
+    _write(document, asked)
+    if not passed:
+        raise typer.Exit(1)
+
+
+def document_of(
+    tables: Mapping[str, Any], asked: AuditAsked, options: AuditOptions, *, call: str, policy: PolicyFile
+) -> Document:
+    """The audits of what was opened, as the options have it."""
     scorer = None if asked.model is None else Scorer.load(asked.model)
     audits = {
         file: read_audit(
             table,
             asked.columns,
             options,
-            call=typed_command(ctx),
+            call=call,
             engine="ibis" if asked.table is not None else asked.engine,
             scorer=scorer,
             allow_remote=asked.allow_remote,
         )
         for file, table in tables.items()
     }
-    _hint(audits, tables, asked)
-    document = Document(
+    return Document(
         audits=audits,
         title=f"Local disparity by {', '.join(asked.group or [])}",
         paired=_same_people(audits, list(tables.values()), asked, options),
@@ -394,11 +413,6 @@ def audit(*, ctx: typer.Context, files: FilesArgument = None, asked: AuditAsked)
         scoring=_scoring_rates(tables, asked, options) if asked.scoring else {},
         policy=policy,
     )
-    _show(document, asked)
-    passed = _tell_verdicts(document)
-    _write(document, asked)
-    if not passed:
-        raise typer.Exit(1)
 
 
 def _open_all(ctx: typer.Context, files: Sequence[str], asked: AuditAsked) -> dict[str, Any]:
@@ -406,10 +420,10 @@ def _open_all(ctx: typer.Context, files: Sequence[str], asked: AuditAsked) -> di
     if asked.table is None:
         paths = [_from_stdin(ctx) if file == _STDIN else file for file in files]
         announce_remote(paths, allow_remote=asked.allow_remote)
-        return {without_password(path): asked.open(path) for path in paths}
+        return {shown_address(path): asked.open(path) for path in paths}
     tables = {}
     for address in files:
-        shown = without_password(address)
+        shown = shown_address(address)
         opened = read_database(address, asked.table, allow_remote=asked.allow_remote)
         ctx.call_on_close(opened.get_backend().disconnect)
         tables[f"{asked.table} ({shown})"] = opened
@@ -419,7 +433,7 @@ def _open_all(ctx: typer.Context, files: Sequence[str], asked: AuditAsked) -> di
 
 def _from_stdin(ctx: typer.Context) -> str:
     """A file with what the standard input has: Parquet, JSON lines, or rows of text."""
-    folder = TemporaryDirectory()
+    folder = TemporaryDirectory(dir=private_folder() or None)
     ctx.call_on_close(folder.cleanup)
     content = sys.stdin.buffer.read()
     ending = {b"PA": "parquet", b'{"': "jsonl"}.get(content[:2], "csv")
