@@ -44,6 +44,9 @@ _GROWN = {
     "bagging_freq": 1,
     "lambda_l2": 1.0,
 }
+_CLEARLY = 0.995
+"""What a loss is at most times another to be clearly better."""
+
 _KNOTS = 5
 _FEW, _MOST = 20, 50
 """Whole numbers of at most so many values are codes too; of a text, so many values have a column."""
@@ -321,7 +324,7 @@ class StockModel(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
     def _grow(self, grower: _Grower, fitted: list[FloatArray]) -> tuple[FloatArray, _Start]:
         """Grow each fold's trees; return the margins that they add to rows of the fold, and their start.
 
-        The start is the one that is better in the first fold.
+        Trees start from the logistic regression where that is clearly better in the first fold.
         """
         first, target = np.flatnonzero(grower.folds == 0), grower.target
         tried = []
@@ -332,7 +335,8 @@ class StockModel(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
                 grown = grown + grower.trees(booster, rounds).margins(grower.features[first])
             loss, _ = _best_share(target.take(first), fitted[0][first], grown)
             tried.append((loss, start, booster, losses))
-        _, start, *of_first = min(tried, key=lambda one: one[0])
+        plain, linear = tried
+        _, start, *of_first = linear if linear[0] < _CLEARLY * plain[0] else plain
         others = [grower.grow(fold, fitted[fold], start) for fold in range(1, len(fitted))]
         boosters, curves = zip(of_first, *others, strict=True)
         longest = max(losses.size for losses in curves)
