@@ -156,7 +156,7 @@ def read_regular(folder: Path, name: str, *, at_most: int = 1 << 32) -> bytes:
         if facts.st_size > at_most:
             reason = f"it has {facts.st_size:,} bytes, more than {at_most:,}"
             raise OSError(errno.EFBIG, reason, str(path))
-        return file.read(at_most)
+        return file.read(facts.st_size)
 
 
 def read_settled(path: Path, read: Callable[[bytes], T]) -> T:

@@ -22,9 +22,6 @@ from localparity.models._rows import DISCLOSURE_LIMIT, FittedOn
 
 DESCRIPTION = "model.json"
 CARD, _MARKDOWN = "model_card.json", "model_card.md"
-BOUND = ("max_mcdp", "epsilon", "criterion", "confidence")
-"""The parameters of estimators that a card has by their names."""
-
 _UNKNOWN = "not recorded"
 _INTENDED = (
     "Scoring people of the population that the rows it was fitted on were drawn from, with an audit of its "
@@ -129,10 +126,8 @@ class ModelCard:
                 held_out = dict(vars(card)["held_out"])
                 interval = Interval(**held_out.pop("interval"))
                 card = replace(card, held_out=Measured(**held_out, interval=interval))
-            saved = {"estimator": model.facts["estimator"], "promise": model.facts["learned"].get("promise")}
-            saved |= {name: model.facts["parameters"].get(name) for name in BOUND}
-            differs = [name for name, value in saved.items() if value not in (None, getattr(card, name))]
-            if card.model_sha256 != model.sha256 or differs:
+            described = model.facts["estimator"], model.sha256
+            if (card.estimator, card.model_sha256) != described:
                 raise ValueError(f"it describes another model than {model.data.parent / DESCRIPTION}")
         return card
 

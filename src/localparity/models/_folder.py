@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from localparity._io._files import check_format, parse_sealed, reading, seal_json
 from localparity._io._sealed import Files, SealedFolder, read_folder, seal_facts, write_folder
 from localparity._validation import InputError
-from localparity.models._card import BOUND, DESCRIPTION, ModelCard, card_files, versions_of
+from localparity.models._card import DESCRIPTION, ModelCard, card_files, versions_of
 from localparity.models._rows import FittedOn
 
 FORMAT = 4
@@ -36,6 +36,8 @@ ESTIMATORS = {
     "StockModel": "localparity.models.trees._stock",
 }
 """What `load` may make, and where each is."""
+
+_BOUND = ("max_mcdp", "epsilon", "criterion", "confidence")
 
 
 def load(folder: str | Path) -> Any:
@@ -115,7 +117,7 @@ class FolderMixin(ABC):
             needs_group=needs_group(self),
             versions=versions_of(self._used_libraries()),
             fitted_on=self._fitted_on,
-            **{name: getattr(self, name) for name in BOUND if hasattr(self, name)},
+            **{name: getattr(self, name) for name in _BOUND if hasattr(self, name)},
             promise=getattr(self, "promise_", None),
         )
 
