@@ -615,6 +615,7 @@ class GroupBlindClassifier(RepairingClassifier):
         )
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
+        check_wrapped(estimator=self.estimator, group_estimator=self.group_estimator)
         self.classes_ = restore_classes(learned, two=True)
         self.repair_ = self._restore_repair(files, GroupBlindRepair)
         n_labels, n_groups = len(self.repair_.features_.labels), len(self.groups_)
