@@ -247,7 +247,7 @@ class StockModel(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
 
     Numbers may bend at five knots in the logistic regression, and texts and codes have a column for each
     value. Rows in folds say how many trees there are and how they are blended; the models of all folds are
-    averaged. A missing text is a category of its own, and the trees learn which way a missing number goes.
+    averaged. A missing text is a separate category, and the trees learn which way a missing number goes.
     What `fit` did not see counts as unknown, with an `UnseenValuesWarning`.
     """
 
