@@ -28,10 +28,10 @@ def _compared_once(folder: Path) -> Callable[..., Any]:
     """A comparison that is kept, in a folder, for the next process that asks for the same number of steps."""
     compare = lp.models.compare
 
-    def compare_once(*arguments: Any, steps: int, **options: Any) -> Any:
-        kept = folder / f"comparison-{steps}.pickle"
+    def compare_once(*arguments: Any, **options: Any) -> Any:
+        kept = folder / f"comparison-{options.get('network_steps')}.pickle"
         if not kept.exists():
-            kept.write_bytes(pickle.dumps(compare(*arguments, steps=steps, **{**options, "on_method": None})))
+            kept.write_bytes(pickle.dumps(compare(*arguments, **options)))
         return pickle.loads(kept.read_bytes())
 
     return compare_once
