@@ -52,11 +52,11 @@ if TYPE_CHECKING:
 MOST_ROWS = 200_000
 """Of more people than this, as many are drawn at random."""
 MOST_WITHOUT_COUNTERPART = 0.1
-"""The groups do not overlap where a larger share of people has no counterpart in some group."""
+"""The groups do not overlap where a larger share of one of them has no counterpart in another."""
 LEAST_EFFECTIVE_SHARE = 0.05
 """Nor where the weights leave less than this of a group's effective size."""
 
-_LEAST_GROUP = 50
+_LEAST_GROUP, _LEAST_CLUSTERS = 50, 20
 _ROWS_BY_CELL, _MOST_CELLS = 10, 100
 _ROWS_BY_QUANTILE, _MOST_QUANTILES = 20, 50
 _RARE, _MOST_CATEGORIES = 10, 200
@@ -80,7 +80,8 @@ class ExplainedGap:
     group_auc : Interval
         How well they tell a group from the others: the area under the ROC curve, of the group told best.
     without_counterpart : float
-        The share of people to whom nobody in some group is alike. They are left out.
+        The share of a group's people to whom nobody in some other group is alike, of the group where it is
+        largest. They are left out.
     effective_share : float
         The effective size of the weighted groups over their size, of the group where it is smallest.
     remaining : Interval or None
@@ -119,7 +120,7 @@ class ExplainedGap:
         if self.remaining is None:
             return f"{self.name}: {self.reason}."
         share = whole_percent(self.without_counterpart)
-        left_out = f" {share} of people have no counterpart and are left out."
+        left_out = f" {share} of a group have no counterpart and are left out."
         return (
             f"Among people alike in {self.name}, the gap is {_size(self.remaining)}."
             f"{left_out if self.without_counterpart >= 0.005 else ''}"
@@ -349,7 +350,11 @@ def _compared_rows(predictions: Predictions, comparison: Comparison) -> IntArray
         raise InputError(
             f"must have at least two groups of {least} people, got {large.sum()}", "sensitive_features"
         )
-    return np.flatnonzero(compared & large[predictions.group_codes])
+    rows = np.flatnonzero(compared & large[predictions.group_codes])
+    clusters = rows if predictions.clusters is None else np.unique(predictions.clusters[rows])
+    if clusters.size < _LEAST_CLUSTERS:
+        raise InputError(f"must have at least {_LEAST_CLUSTERS} values, got {clusters.size}", "cluster")
+    return rows
 
 
 def _unfit(columns: Sequence[FeatureColumn], predictions: Predictions, rows: IntArray) -> dict[str, str]:
@@ -394,7 +399,7 @@ def _counts_up(column: FeatureColumn, rows: IntArray) -> bool:
 
 
 class _Balance(NamedTuple):
-    """The cell of each row, and one over the probability of each group given the features of the row."""
+    """The cell of each row, and one over the probability of its group given its features."""
 
     cells: IntArray
     inverse: FloatArray
@@ -452,9 +457,15 @@ class _People:
         """The share of each group in the rows."""
         return np.asarray(np.bincount(self.codes, minlength=self.groups) / self.codes.size)
 
+    def largest_share(self, rows: BoolArray) -> float:
+        """The share that some rows have of a group, of the group where it is largest."""
+        return float(
+            (np.bincount(self.codes, self.weights * rows) / np.bincount(self.codes, self.weights)).max()
+        )
+
     def balanced_weights(self, balance: _Balance) -> FloatArray:
         """The weights with which each group has everyone's share of every cell."""
-        own = self.weights * balance.inverse[np.arange(self.codes.size), self.codes]
+        own = self.weights * balance.inverse
         key = balance.cells * self.groups + self.codes
         everyone = np.bincount(balance.cells, self.weights)
         return np.asarray(own * everyone[balance.cells] / np.bincount(key, own)[key])
@@ -463,20 +474,28 @@ class _People:
         """MCDP(0) with weights, over every cutoff there is."""
         return float(mcdp(None, self.ranks, sensitive_features=self.codes, sample_weight=weights))
 
-    def gaps(self, balance: _Balance) -> tuple[FloatArray, FloatArray]:
-        """The gap of every pair at every cutoff, and the influence of each row, or cluster, on it."""
-        weights = self.balanced_weights(balance)
-        pairs = list(
-            combinations([self._curve(code, balance.cells, weights) for code in range(self.groups)], 2)
-        )
-        gaps = np.concatenate([first - second for (first, _), (second, _) in pairs])
-        influence = np.concatenate([first - second for (_, first), (_, second) in pairs], axis=1)
+    def gaps(self, balances: Sequence[_Balance]) -> tuple[FloatArray, FloatArray]:
+        """The mean gap of every pair at every cutoff, and the influence of each row, or cluster, on it.
+
+        How far the gap of each balance is from the mean stands below, so that it counts as an error too.
+        """
+        pairs = list(combinations(range(self.groups), 2))
+        curves = np.zeros((len(balances), len(pairs) * self.cutoffs))
+        influence: Any = np.zeros((self.codes.size, curves.shape[1]))
+        for curve, balance in zip(curves, balances, strict=True):
+            weights = self.balanced_weights(balance)
+            groups = [self._curve(code, balance.cells, weights) for code in range(self.groups)]
+            curve[:] = np.concatenate([groups[first][0] - groups[second][0] for first, second in pairs])
+            influence += np.concatenate(
+                [groups[first][1] - groups[second][1] for first, second in pairs], axis=1
+            )
         if self.clusters is not None:
             from scipy.sparse import csr_matrix
 
             ones = np.ones(self.clusters.size)
             influence = csr_matrix((ones, (self.clusters, np.arange(ones.size)))) @ influence
-        return gaps, influence
+        gaps = curves.mean(axis=0)
+        return gaps, np.concatenate([influence / len(balances), (curves - gaps) / np.sqrt(len(balances))])
 
     def _curve(self, code: int, cells: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """A weighted group's share at or below each cutoff, and the influence of each row on it."""
@@ -571,62 +590,83 @@ class _Search:
         return replace(self._gaps[key], features=names)
 
     def _measure(self, names: tuple[str, ...]) -> ExplainedGap:
-        people = self.people
-        balance, told = self._balance(names)
-        likely = (balance.inverse < 1.0 / (_LEAST_PROBABILITY * people.shares)).all(axis=1)
-        alike = likely & _in_all_groups(balance.cells, people.codes, people.groups)
-        without, effective = float(people.weights[~alike].sum()), 0.0
+        told = self._told(names)
+        alike = self._alike(names, told)
+        without, effective = self.people.largest_share(~alike), 0.0
         if without <= MOST_WITHOUT_COUNTERPART:
-            people = people.at(alike)
-            cells = np.unique(balance.cells[alike], return_inverse=True)[1]
-            balance = _Balance(cells, balance.inverse[alike])
-            effective = _effective_share(people.balanced_weights(balance), people)
+            people = self.people.at(alike)
+            balances = self._balances(names, told, alike)
+            effective = _effective_share(_mean_weights(people, balances), people)
         gap = ExplainedGap(
             features=names,
-            group_auc=_group_auc(told, self.people.codes, self.confidence),
+            group_auc=_group_auc(told.mean(axis=0), self.people.codes, self.confidence),
             without_counterpart=without,
             effective_share=effective,
         )
         if without > MOST_WITHOUT_COUNTERPART:
             share = whole_percent(without)
-            return replace(gap, reason=f"the groups do not overlap: {share} of people have no counterpart")
+            return replace(gap, reason=f"the groups do not overlap: {share} of a group have no counterpart")
         if effective < LEAST_EFFECTIVE_SHARE:
             share = whole_percent(effective)
             return replace(gap, reason=f"the groups hardly overlap: the weights leave {share} of a group")
-        remaining, explained = self._compare(people, balance)
+        remaining, explained = self._compare(people, balances)
         return replace(gap, remaining=remaining, explained=explained)
 
-    def _compare(self, people: _People, balance: _Balance) -> tuple[Interval, Interval]:
+    def _compare(self, people: _People, balances: Sequence[_Balance]) -> tuple[Interval, Interval]:
         """The intervals of what remains and of what is explained."""
-        plain = _Balance(np.zeros_like(balance.cells), np.ones_like(balance.inverse))
-        (before, before_influence), (after, after_influence) = people.gaps(plain), people.gaps(balance)
-        mcdps = people.mcdp(people.weights), people.mcdp(people.balanced_weights(balance))
+        rows = people.codes.size
+        plain = _Balance(np.zeros(rows, dtype=np.int64), np.ones(rows))
+        (before, before_influence), (after, after_influence) = people.gaps([plain]), people.gaps(balances)
+        mcdps = people.mcdp(people.weights), people.mcdp(_mean_weights(people, balances))
         total = _Band(before, before_influence, mcdps[0], self._normals)
         remaining = _Band(after, after_influence, mcdps[1], self._normals)
-        influence = before_influence - after_influence
+        influence = -after_influence
+        influence[: len(before_influence) - 1] += before_influence[:-1]
         explained = _Band(before - after, influence, mcdps[0] - mcdps[1], self._normals)
         return _intervals(total, remaining, explained, self.confidence)
 
-    def _balance(self, names: tuple[str, ...]) -> tuple[_Balance, FloatArray]:
-        """The balance, and the probability of each group as people in other folds tell it."""
+    def _told(self, names: tuple[str, ...]) -> FloatArray:
+        """The probability of each group, as people of other folds tell it; of several features, twice."""
+        if len(names) == 1:
+            return _told_by_cells(self.cells[names[0]], self.people)[None]
+        return self._predicted(names, self.people.codes)
+
+    def _alike(self, names: tuple[str, ...], told: FloatArray) -> BoolArray:
+        """The people to whom somebody in every group is alike."""
         people = self.people
         if len(names) == 1:
-            told = _told_by_cells(self.cells[names[0]], people)
-            return _Balance(self.cells[names[0]], np.ones_like(told)), told
-        told = self._predicted(names, people.codes)
-        inverse = 1.0 / np.maximum(told, _LEAST_PROBABILITY * people.shares)
-        return _Balance(_quantile_cells(self._predicted(names, people.ranks), self.quantiles), inverse), told
+            return _in_all_groups(self.cells[names[0]], people.codes, people.groups)
+        return np.asarray((told.mean(axis=0) > _LEAST_PROBABILITY * people.shares).all(axis=1))
+
+    def _balances(self, names: tuple[str, ...], told: FloatArray, alike: BoolArray) -> list[_Balance]:
+        """One balance for one feature; for several, two, whose two models were fitted to different people."""
+        people = self.people
+        if len(names) == 1:
+            cells = np.unique(self.cells[names[0]][alike], return_inverse=True)[1]
+            return [_Balance(cells, np.ones(cells.size))]
+        ranks, codes = self._predicted(names, people.ranks), people.codes[alike]
+        own = told[:, np.arange(alike.size), people.codes]
+        inverse = 1.0 / np.maximum(own, _LEAST_PROBABILITY * people.shares[people.codes])
+        return [
+            _Balance(_common_cells(ranks[1 - half][alike], self.quantiles, codes), inverse[half][alike])
+            for half in range(2)
+        ]
 
     def _predicted(self, names: Sequence[str], target: FloatArray | IntArray) -> FloatArray:
-        """A number, or the probability of each group, as features predict it by models of other folds."""
+        """Two predictions of a number, or of the probability of each group, by models of other folds.
+
+        With folds in a circle, the first is by a model of the next two folds, the second by one of the two
+        folds before. So the first of one target and the second of another were learned from different people.
+        """
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
         from threadpoolctl import threadpool_limits
 
-        features = np.column_stack([self.cells[name] for name in names])
-        is_class = target is self.people.codes
-        predicted = np.zeros((target.size, self.people.groups) if is_class else target.size)
+        people, features = self.people, np.column_stack([self.cells[name] for name in names])
+        is_class = target is people.codes
+        predicted = np.zeros((2, target.size, people.groups) if is_class else (2, target.size))
         settings: dict[str, Any] = {
-            "max_iter": int(np.clip(target.size // 60, 30, 150)),
+            "max_iter": int(np.clip(target.size // 120, 30, 75)),
+            "learning_rate": 0.2,
             "max_leaf_nodes": 8,
             "min_samples_leaf": int(np.clip(target.size // 100, 10, 50)),
             "early_stopping": False,
@@ -635,12 +675,18 @@ class _Search:
         }
         make: Any = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
         with threadpool_limits(1):  # models this small gain nothing from threads, and may wait for them
-            for here in (self.people.folds == fold for fold in np.unique(self.people.folds)):
-                model = make(**settings).fit(features[~here], target[~here])
-                if is_class:
-                    predicted[np.ix_(here, model.classes_)] = model.predict_proba(features[here])
-                else:
-                    predicted[here] = model.predict(features[here])
+            for start in range(_FOLDS):
+                known = (people.folds - start) % _FOLDS < 2
+                model = make(**settings).fit(
+                    features[known], target[known], people.weights[known] * known.size
+                )
+                for half, fold in enumerate(((start - 1) % _FOLDS, (start + 2) % _FOLDS)):
+                    here = people.folds == fold
+                    if is_class:
+                        told = model.predict_proba(features[here])[:, : model.classes_.size]
+                        predicted[np.ix_([half], here, model.classes_)] = told
+                    else:
+                        predicted[half, here] = model.predict(features[here])
         return predicted
 
     def best_sets(self, names: Sequence[str]) -> tuple[ExplainedGap, ...]:
@@ -668,7 +714,7 @@ class _Search:
         chosen[chosen] = alike
         people = self.people.at(chosen)
         cells = np.unique(joint[alike], return_inverse=True)[1]
-        return people.mcdp(people.balanced_weights(_Balance(cells, np.ones((cells.size, people.groups)))))
+        return people.mcdp(people.balanced_weights(_Balance(cells, np.ones(cells.size))))
 
     def shares(self, names: tuple[str, ...]) -> dict[str, float]:
         """The Shapley values of some features."""
@@ -693,7 +739,7 @@ class _Search:
         near = np.zeros(cells.size, dtype=np.int64)
         if others:
             means = np.bincount(cells, self.people.ranks) / np.bincount(cells)
-            near = _quantile_cells(self._predicted(others, means[cells]), self.quantiles)
+            near = _quantile_cells(self._predicted(others, means[cells]).mean(axis=0), self.quantiles)
         by_cell = np.argsort(near, kind="stable")
         for _ in range(_REDRAWS):
             order = np.empty_like(by_cell)
@@ -743,6 +789,26 @@ def _in_all_groups(cells: IntArray, codes: IntArray, groups: int) -> BoolArray:
     """The rows in whose cell every group has at least two rows."""
     counts = np.bincount(cells * groups + codes, minlength=(int(cells.max()) + 1) * groups)
     return np.asarray(np.all(counts.reshape(-1, groups) >= 2, axis=1))[cells]
+
+
+def _common_cells(values: FloatArray, count: int, codes: IntArray) -> IntArray:
+    """Quantiles of values, joined with the next ones until every group has two rows in each."""
+    cells, groups = _quantile_cells(values, count), int(codes.max()) + 1
+    key = cells * groups + codes
+    counts = np.bincount(key, minlength=(int(cells.max()) + 1) * groups).reshape(-1, groups)
+    joined, here, last = np.zeros(len(counts), dtype=np.int64), np.zeros(groups, dtype=np.int64), 0
+    for cell, row in enumerate(counts):
+        if (here >= 2).all():
+            here, last = np.zeros(groups, dtype=np.int64), last + 1
+        joined[cell], here = last, here + row
+    if (here < 2).any():
+        joined[joined == last] = max(last - 1, 0)
+    return joined[cells]
+
+
+def _mean_weights(people: _People, balances: Sequence[_Balance]) -> FloatArray:
+    """The mean of the weights of several balances."""
+    return np.asarray(np.mean([people.balanced_weights(balance) for balance in balances], axis=0))
 
 
 def _effective_share(weights: FloatArray, people: _People) -> float:
