@@ -81,7 +81,8 @@ def test_groups_that_do_not_overlap_have_no_number() -> None:
     assert gap.remaining is None
     assert gap.explained is None
     assert "do not overlap" in str(gap.reason)
-    assert gap.without_counterpart == pytest.approx(np.mean(role != "child"))
+    lost = [np.mean(role[group == name] != "child") for name in "ab"]
+    assert gap.without_counterpart == pytest.approx(max(lost))
     assert gap.group_auc.estimate > 0.8
     assert all("role" not in gap.features for gap in why.sets)
 
@@ -91,7 +92,7 @@ def test_few_people_without_a_counterpart_are_left_out() -> None:
     job = table["job"].where(~((group == "a") & (np.arange(2000) % 20 == 0)), "monk")
     (gap,) = lp.explain(score, job.to_frame(), sensitive_features=group, random_state=0).features
     alike = (job != "monk").to_numpy()
-    assert gap.without_counterpart == pytest.approx(np.mean(~alike))
+    assert gap.without_counterpart == pytest.approx(np.mean(~alike[group == "a"]))
     assert gap.remaining.estimate == pytest.approx(
         standardised_mcdp(score[alike], group[alike], job[alike].to_numpy()), abs=1e-12
     )

@@ -32,6 +32,7 @@ from localparity.uncertainty import ImpactRatioCurve, SafeCutoffs
 
 if TYPE_CHECKING:
     from localparity.auditing._audit import Audit, DecideBy
+    from localparity.auditing._explain import Explanation
     from localparity.auditing._paired_models import PairedModels
 
 
@@ -188,6 +189,7 @@ class DocumentKeywords(TypedDict, total=False):
     max_mcdp: float | None
     decide_by: DecideBy
     min_group_size: int
+    explanation: Explanation | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +197,7 @@ class Document:
     """What is known of some models, by their names, whatever form it takes.
 
     `decide_by` is as in `Audit.passes`; no group rests on fewer people than `min_group_size`; a `min_ratio`
-    asks for the ratios of selection rates.
+    asks for the ratios of selection rates; an `explanation` says what carries the gap.
     """
 
     audits: Mapping[str, Audit]
@@ -205,6 +207,7 @@ class Document:
     decide_by: DecideBy = "estimate"
     min_group_size: int = DISCLOSURE_LIMIT
     min_ratio: float | None = None
+    explanation: Explanation | None = None
     scoring: Mapping[str, ScoringRates] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -290,6 +293,10 @@ class Document:
         if paired is not None:
             sentences = tuple(paired.sentence(name) for name in paired.found)
             yield Section("paired", "On the same people", sentences, (("Same people", paired.promise),))
+        if self.explanation is not None:
+            why = self.explanation
+            gaps = tuple(gap.sentence for gap in (*why.features, *why.sets))
+            yield Section("explained", "What carries the gap", (*why.sentences, *gaps, *why.notes))
         yield Section("findings", "MCDP", tables=(findings_table(audits),))
         epsilons = sum(len(audit.findings) for audit in audits.values())
         pairs = pairs_table(audits, max(1, MOST_LISTED // epsilons))
@@ -329,6 +336,7 @@ class Document:
             "title": self.title,
             "min_group_size": self.min_group_size,
             "audits": [self._audit(name) for name in self.audits],
+            **({} if self.explanation is None else {"explanation": self.explanation.to_dict()}),
         }
 
     def to_json(self) -> str:
