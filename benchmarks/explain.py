@@ -139,7 +139,7 @@ def one_draw(name: str, rows: int, seed: int) -> dict[str, Any]:
     return {"design": name, "rows": rows, "seed": seed, **known}
 
 
-def run_block(name: str, rows: int, seeds: range, stop: float) -> list[dict[str, Any]]:
+def run_block(name: str, rows: int, seeds: Sequence[int], stop: float) -> list[dict[str, Any]]:
     """Some draws of a design, those that begin before it is time to stop."""
     return [one_draw(name, rows, seed) for seed in seeds if time.time() < stop]
 
@@ -157,7 +157,11 @@ def run(designs: Sequence[str], sizes: Mapping[int, int], draws: Path, jobs: int
         for first in (part * (count // BLOCKS),)
         for name in designs
     ]
-    left = [block for block in blocks if any((*block[:2], seed) not in done for seed in block[2])]
+    left = [
+        (name, rows, seeds)
+        for name, rows, block in blocks
+        if (seeds := [seed for seed in block if (name, rows, seed) not in done])
+    ]
     with (
         ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool,
         draws.open("a", encoding="utf-8") as file,
