@@ -200,8 +200,8 @@ class Document:
     """What is known of some models, by their names, whatever form it takes.
 
     `decide_by`, `required_groups` and `not_assessed` are as in `Audit.passes`; no group rests on fewer people
-    than `min_group_size`; a `min_ratio` asks for the ratios of selection rates; an `explanation` says what carries
-    the gap.
+    than `min_group_size`; a `min_ratio` asks for the ratios of selection rates; an `explanation` says what
+    carries the gap.
     """
 
     audits: Mapping[str, Audit]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -34,7 +35,7 @@ from localparity.cli._options import (
     open_file,
     parse_range,
 )
-from localparity.results import ExplainedGap, Explanation
+from localparity.results import ExplainedGap, Explanation, ModelCard
 
 _MOST_LINES = 12
 _BAR = 20
@@ -71,6 +72,7 @@ def explain(
         Path | None, typer.Option(help="Write the audit's page here, with what carries the gap.")
     ] = None,
     force: ForceOption = False,
+    record: Annotated[bool, typer.Option(help="Write what was found to the card of --model.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     encoding: EncodingOption = None,
     sheet: SheetOption = None,
@@ -87,6 +89,8 @@ def explain(
     ends = parse_range(score_range, "--score-range")
     if (score is None) == (model is None):
         raise typer.BadParameter("give --score or --model, one of them", param_hint="--score")
+    if record and model is None:
+        raise typer.BadParameter("needs --model, whose card it is", param_hint="--record")
     columns = AuditColumns(score=score, group=group, label=label, weight=weight, cluster=cluster)
     allowed = allow.split(",") if allow else []
     table = open_file(file, encoding=encoding, sheet=sheet, allow_remote=allow_remote)
@@ -111,6 +115,8 @@ def explain(
         confidence=confidence,
         random_state=seed,
     )
+    if record and scorer is not None:
+        _record(explanation, scorer)
     if report is not None:
         options = AuditOptions(
             criterion=criterion,
@@ -127,6 +133,13 @@ def explain(
         print_json(explanation.to_dict())
     else:
         _show(explanation, f"{table.name}  {explanation.rows:,} people  by {' x '.join(group)}")
+
+
+def _record(explanation: Explanation, scorer: Scorer) -> None:
+    """Write what was found to a model's card."""
+    said = (*explanation.sentences, *explanation.notes)
+    scorer.classifier.save(scorer.folder, replace(ModelCard.read(scorer.folder), explained=said))
+    note(f"recorded in the card of {scorer.folder}")
 
 
 def _show(explanation: Explanation, about: str) -> None:
