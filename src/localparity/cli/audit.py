@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -369,19 +368,18 @@ def audit(*, ctx: typer.Context, files: FilesArgument = None, asked: AuditAsked)
     policy = policy or PolicyFile.of(asked.to_policy(files))
     tables = _open_all(ctx, files, asked)
     scorer = None if asked.model is None else Scorer.load(asked.model)
-    with _resampling_bar(options.n_resamples) as advance:
-        audits = {
-            file: read_audit(
-                table,
-                asked.columns,
-                replace(options, on_resample=advance),
-                call=typed_command(ctx),
-                engine="ibis" if asked.table is not None else asked.engine,
-                scorer=scorer,
-                allow_remote=asked.allow_remote,
-            )
-            for file, table in tables.items()
-        }
+    audits = {
+        file: read_audit(
+            table,
+            asked.columns,
+            options,
+            call=typed_command(ctx),
+            engine="ibis" if asked.table is not None else asked.engine,
+            scorer=scorer,
+            allow_remote=asked.allow_remote,
+        )
+        for file, table in tables.items()
+    }
     _hint(audits, tables, asked)
     document = Document(
         audits=audits,
@@ -428,26 +426,6 @@ def _from_stdin(ctx: typer.Context) -> str:
     path = Path(folder.name) / f"stdin.{ending}"
     path.write_bytes(content)
     return str(path)
-
-
-@contextmanager
-def _resampling_bar(resamples: int) -> Iterator[Callable[[], object] | None]:
-    """What is called after each resample: a bar on a terminal, which starts anew where there are more."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    from rich.progress import Progress
-
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("Resampling", total=resamples)
-
-        def advance() -> None:
-            if progress.finished:
-                progress.reset(task)
-            progress.advance(task)
-
-        yield advance
 
 
 # What is printed and written.
