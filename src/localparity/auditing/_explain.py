@@ -250,7 +250,7 @@ class Explanation:
                 if redrawn
                 else []
             ),
-            *(f"{gap.name}: {gap.reason}." for gap in self.features if gap.remaining is None),
+            *(gap.sentence for gap in (*self.features, *self.sets) if gap.remaining is None),
             *([f"Not used: {left_out}."] if left_out else []),
             "Explained is an association, not a cause.",
         )
@@ -837,18 +837,16 @@ class _Search:
     def _rough_mcdp(self, names: tuple[str, ...]) -> float:
         """Roughly what remains, from the product of a few cells of each feature, of some of the people."""
         chosen = np.arange(self.people.codes.size) < _SEARCH_ROWS
-        codes = self.people.codes[chosen]
-        joint = np.zeros(codes.size, dtype=np.int64)
+        people = self.people.at(chosen)
+        joint = np.zeros(people.codes.size, dtype=np.int64)
         for name in names:
             cells = self.cells[name][chosen]
-            rates = np.bincount(cells, codes == 0) / np.maximum(np.bincount(cells), 1)
+            rates = np.bincount(cells, people.codes == 0) / np.maximum(np.bincount(cells), 1)
             joint = joint * _COARSE_CELLS + _quantile_cells(rates[cells], _COARSE_CELLS)
-        alike = _in_all_groups(joint, codes, self.people.groups)
-        if alike.mean() < 1.0 - MOST_WITHOUT_COUNTERPART:
+        alike = _in_all_groups(joint, people.codes, people.groups)
+        if people.largest_share(~alike) > MOST_WITHOUT_COUNTERPART:
             return 1.0
-        chosen[chosen] = alike
-        people = self.people.at(chosen)
-        cells = np.unique(joint[alike], return_inverse=True)[1]
+        people, cells = people.at(alike), np.unique(joint[alike], return_inverse=True)[1]
         return people.mcdp(people.balanced_weights(_Balance(cells, np.ones(cells.size))))
 
     def shares(self, names: tuple[str, ...]) -> dict[str, float]:

@@ -155,7 +155,8 @@ def _show(explanation: Explanation, about: str) -> None:
     lines += [f"  ... {len(balanced) - _MOST_LINES} more"] if len(balanced) > _MOST_LINES else []
     together = [gap for gap in explanation.sets if gap.remaining is not None]
     if together:
-        lines += ["", *(_line(gap, explanation.total.estimate) for gap in together)]
+        lines += ["", f"  added to {visible(together[0].features[0])}:"]
+        lines += [_line(gap, explanation.total.estimate) for gap in together]
     lines += ["", *(f"  {visible(note)}" for note in explanation.notes)]
     lines[-1] += "" if explanation.allowed else " --allow a,b names what may explain."
     console = Console(width=max(80, Console().width))
@@ -165,7 +166,8 @@ def _show(explanation: Explanation, about: str) -> None:
 def _line(gap: ExplainedGap, total: float) -> str:
     """A feature or a set of them, what remains as a bar, and how well it tells the group."""
     assert gap.remaining is not None
-    names = visible(gap.short_name)
+    several = len(gap.features) > 1 and gap.short_name == gap.name
+    names = visible(f"+ {gap.features[-1]}" if several else gap.short_name)
     names = names if len(names) <= _NAME else names[: _NAME - 3] + "..."
     size = points(gap.remaining.estimate).partition(" ")[0]
     interval = outward_points(gap.remaining.low, gap.remaining.high, unit=False)
