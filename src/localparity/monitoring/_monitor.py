@@ -173,7 +173,7 @@ class Monitor:
         Parameters
         ----------
         watch : Watch, optional
-            What is asked; by default what the monitor keeps, else ``Watch()``.
+            The question; by default what the monitor keeps, else ``Watch()``.
         last : int, optional
             Say something of so many of the newest periods only; by default of all.
 
@@ -199,7 +199,7 @@ class Monitor:
         Parameters
         ----------
         watch : Watch, optional
-            What is asked; by default what the monitor keeps, else ``Watch()``.
+            The question; by default what the monitor keeps, else ``Watch()``.
 
         Returns
         -------
@@ -215,11 +215,11 @@ class Monitor:
         if not everyone.missing:
             interval = everyone.interval_at_every_look(watch.epsilon, watch.confidence)
         removed = state.removed or RemovedPeriods(min(stamps), "", 0)
-        periods, rows = removed.periods + len(stamps), everyone.sketch.size
+        periods, rows = removed.periods + len(stamps), everyone.rows
         return WindowResult(removed.first, max(stamps), periods, rows, interval, everyone.approximate)
 
     def watch(self, watch: Watch) -> None:
-        """Keep with the monitor what is asked of it by default, for whoever opens it.
+        """Keep with the monitor the question that it answers by default, for whoever opens it.
 
         Parameters
         ----------
@@ -470,10 +470,10 @@ def _answer(period: Period | None, watch: Watch) -> PeriodResult:
     """What there is to say of a period, but for its alarm."""
     assert period is not None
     if period.missing:
-        return PeriodResult(period.name, period.sketch.size, None, missing=period.missing)
+        return PeriodResult(period.name, period.rows, None, missing=period.missing)
     return PeriodResult(
         period.name,
-        period.sketch.size,
+        period.rows,
         period.interval(watch.epsilon, watch.confidence),
         period.expected(watch.epsilon),
         groups=period.groups,
