@@ -26,7 +26,7 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison
 from localparity.metrics._within import within_bound
-from localparity.models._bound import Bound, accept_in_order, round_up
+from localparity.models._bound import Bound, OutOfReachError, accept_in_order, round_up
 from localparity.models._encoding import SharedTable, with_categories
 from localparity.models._folder import as_json, dump_classes, restore_classes, restore_groups
 from localparity.models._rows import TrainingRows, as_seed, assign_folds, describe_rows, drop_copies
@@ -308,11 +308,11 @@ class GroupBlindRepair(RepairTransformer):
             sentence += f" Groups of fewer than {self.min_group_size} people take no part: {names}."
         return sentence
 
-    def _not_known_within(self, bound: Bound, upper: float, tested: BlindRows) -> InputError:
+    def _not_known_within(self, bound: Bound, upper: float, tested: BlindRows) -> OutOfReachError:
         """Return the error for a bound that the people held out do not support."""
         sizes = least_sizes(tested.groups, tested.labels, bound.criterion, len(self.groups_))
         listed = ", ".join(f"{sizes[code]:,}" for code in self.features_.compared)
-        return InputError(
+        return OutOfReachError(
             f"{setting(max_mcdp=bound.max_mcdp)} is out of reach: with "
             f"{setting(confidence=bound.confidence)}, the strongest repair is only known to be within "
             f"{upper:.4f} from held-out groups of {listed}"
@@ -360,9 +360,9 @@ class GroupBlindRepair(RepairTransformer):
         self.promise_ = str(learned["promise"])
 
 
-def _out_of_reach(bound: Bound, least: float) -> InputError:
+def _out_of_reach(bound: Bound, least: float) -> OutOfReachError:
     """Return the error for a bound that no repair of the people fitted on meets."""
-    return InputError(
+    return OutOfReachError(
         f"{setting(max_mcdp=bound.max_mcdp)} is out of reach: group-blind scores leave at least {least:.4f} "
         f"among the people fitted on; use {setting('max_mcdp')} >= {round_up(least):g}, more rows, or a "
         "group-aware repair, which needs the group at prediction"
