@@ -37,7 +37,6 @@ class Webhook:
         """
         alarm = newest.alarm
         assert alarm is not None
-        assert alarm.interval is not None
         assert watch.max_mcdp is not None
         asked = json.dumps([asdict(watch), sha256_of(self._url.encode())])
         name = f"{newest.period} {sha256_of(asked.encode())}"
@@ -53,9 +52,9 @@ class Webhook:
                     "end": alarm.end,
                     "periods": alarm.periods,
                     "rows": alarm.rows,
-                    "mcdp": alarm.interval.estimate,
-                    "low": alarm.interval.low,
-                    "high": alarm.interval.high,
+                    "mcdp": alarm.interval and alarm.interval.estimate,
+                    "low": alarm.interval and alarm.interval.low,
+                    "high": alarm.interval and alarm.interval.high,
                     "approximate": alarm.approximate,
                     **asdict(watch),
                 }

@@ -56,12 +56,15 @@ class MonitorDocument:
         """What there is to say now."""
         newest, bound = self.series[-1], self.watch.max_mcdp
         alarm = newest.alarm
-        if bound is not None and alarm is not None and alarm.interval is not None:
+        if bound is not None and alarm is not None:
             last = f"the last {how_many(alarm.periods, self.monitor.every)}"
-            over = last if alarm.periods > 1 else alarm.end
+            over, above = last if alarm.periods > 1 else alarm.end, f"above the bound of {100 * bound:g}%"
+            if alarm.interval is None or within_bound(alarm.interval.estimate, bound):
+                return f"Alarm: MCDP over {over} has been {above}"
             least = math.floor(100 * alarm.interval.low)
-            value = f"{whole_percent(alarm.interval.estimate)}, at least {least}%"
-            return f"Alarm: MCDP over {over} is {value}, above the bound of {100 * bound:g}%"
+            value = whole_percent(alarm.interval.estimate)
+            value += "" if within_bound(alarm.interval.low, bound) else f", at least {least}%"
+            return f"Alarm: MCDP over {over} is {value}, {above}"
         if newest.interval is None:
             return f"Nothing to compare in {newest.period}: {newest.missing}"
         value = f"MCDP in {newest.period} is {whole_percent(newest.interval.estimate)}"
@@ -163,8 +166,8 @@ class MonitorDocument:
             notes["Approximate"] = APPROXIMATE
         if watch.max_mcdp is not None:
             notes["Alarms"] = (
-                f"MCDP significantly above the bound in a {every}, or over the last 2, 4, 8, ..., 256; the "
-                f"chance of ever raising a false one is at most {watch.alarm_rate:g}"
+                f"MCDP above the bound, by one {every} alone or by the evidence of all so far; if MCDP is "
+                f"within it in every {every}, the chance of ever raising one is at most {watch.alarm_rate:g}"
             )
         if watch.min_group_size > 1:
             few = f"fewer than {watch.min_group_size} people"
@@ -230,8 +233,9 @@ class MonitorDocument:
 def _alarm_row(point: PeriodResult) -> tuple[str, ...]:
     alarm = point.alarm
     assert alarm is not None
-    assert alarm.interval is not None
     counts = [Shown(f"{number:,}", number) for number in (alarm.periods, alarm.rows)]
+    if alarm.interval is None:
+        return (alarm.start, alarm.end, *counts, "-", "-")
     value = Shown(about(alarm.interval.estimate, alarm), alarm.interval.estimate)
     return (alarm.start, alarm.end, *counts, value, Shown(percent(alarm.interval.low), alarm.interval.low))
 
