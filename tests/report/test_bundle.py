@@ -49,7 +49,7 @@ def test_the_command_writes_what_it_prints(
         name = {"json": "audit.json", "markdown": "audit.md"}[form]
         assert found[name].decode() == printed[form]
         assert b"<!doctype html>" in found["report.html"]
-    assert json.loads(printed["json"])["audits"][0]["bound"]["within"]
+    assert json.loads(printed["json"])["audits"][0]["bound"]["passes"]
     assert "the bound of 90 points: " in printed["markdown"]
 
 

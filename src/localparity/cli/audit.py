@@ -20,7 +20,8 @@ from localparity._io._duckdb import text_of, without_password
 from localparity._io._table import Table, as_group_columns, open_table
 from localparity._text import visible_lines
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, RangeOption
-from localparity.auditing._audit import Audit, DecideBy, read_audit
+from localparity.auditing._answer import DecideBy, NotAssessed
+from localparity.auditing._audit import Audit, read_audit
 from localparity.auditing._document import Document
 from localparity.auditing._files import AuditColumns, Engine, Scorer
 from localparity.auditing._missing import breakdown_of, looks_missing
@@ -117,6 +118,13 @@ class AuditAsked:
     decide_by: Annotated[
         DecideBy, Option(help="What --max-mcdp compares: the estimate or an end of its interval.")
     ] = "estimate"
+    required_groups: Annotated[
+        list[str] | None,
+        Option("--require-group", help="A group that the bound must be checked for; by default, each."),
+    ] = None
+    not_assessed: Annotated[
+        NotAssessed, Option(help="Fail or allow a bound where a group is too small, missing or unknown.")
+    ] = "fail"
     weight: WeightOption = None
     cluster: Annotated[str | None, Option(help="The column of the person or household of a row.")] = None
     person_id: Annotated[
@@ -272,7 +280,8 @@ FilesArgument = Annotated[
 def audit(*, ctx: typer.Context, files: FilesArgument, asked: AuditAsked) -> None:
     """Find where two groups are treated most differently by the scores in a file, or by a model's.
 
-    Exit codes: 0 when it passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
+    Exit codes: 0 when it passes, 1 when MCDP is above the bound or a group was not assessed, 2 for wrong
+    usage or input.
     """
     options = asked.check(files)
     tables = _open_all(ctx, files, asked)
@@ -297,6 +306,8 @@ def audit(*, ctx: typer.Context, files: FilesArgument, asked: AuditAsked) -> Non
         paired=_same_people(audits, list(tables.values()), asked, options),
         max_mcdp=asked.max_mcdp,
         decide_by=asked.decide_by,
+        required_groups=asked.required_groups or (),
+        not_assessed=asked.not_assessed,
         min_group_size=asked.min_group_size,
         min_ratio=asked.min_ratio,
         scoring=_scoring_rates(tables, asked, options) if asked.scoring else {},
@@ -386,11 +397,11 @@ def _tell_verdicts(document: Document) -> bool:
         bound = answer.bound
         if bound is None:
             continue
-        passed = passed and bound.within
+        passed = passed and bound.passes
         whose = f"{name}: " if len(document.audits) > 1 else ""
         lower = " --decide-by lower fails only what chance does not explain."
         advice = lower if bound.could_be_chance else ""
-        note(f"{'pass' if bound.within else 'fail'}: {whose}{answer.verdict}{advice}")
+        note(f"{'pass' if bound.passes else 'fail'}: {whose}{answer.verdict}{advice}")
         breakdown = breakdown_of(document.audits[name], bound.max_mcdp)
         for sentence in () if breakdown is None else breakdown.sentences:
             note(sentence)

@@ -14,7 +14,7 @@ import numpy as np
 from localparity._types import ArrayLike, FloatArray
 from localparity._validation import InputError, as_choice, as_epsilon, as_fraction, require, setting
 from localparity.auditing import Audit, audit
-from localparity.auditing._audit import DecideBy
+from localparity.auditing._answer import DecideBy
 from localparity.auditing._document import Document
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._within import allowed
@@ -34,8 +34,11 @@ _DEFAULTS = {
     "random_state": 0,
     "max_mcdp": None,
     "decide_by": "estimate",
+    "required_groups": (),
+    "not_assessed": "fail",
     "metric_prefix": "",
 }
+_BOUND = ("max_mcdp", "decide_by", "required_groups", "not_assessed")
 _OPTIONS = _DEFAULTS.keys() | inspect.signature(audit).parameters.keys() - {"y_true", "on_resample"}
 
 
@@ -53,8 +56,9 @@ class LocalParityEvaluator(ModelEvaluator):
       are ``control_features``, ``sample_weight`` and ``cluster``, which are optional;
     - ``y_score``: the scores, a column or an array. By default they are the model's `predict_proba` of label
       1 or, if it has none, its predictions; without a model, the predictions in the data;
-    - ``max_mcdp`` and ``decide_by``: the bound, as in `Audit.passes`. A tag and the page say whether it
-      holds; `validation_thresholds` makes MLflow's validation fail if it does not;
+    - ``max_mcdp``, ``decide_by``, ``required_groups`` and ``not_assessed``: the bound, as in `Audit.passes`.
+      A tag and the page say whether it holds; `validation_thresholds` makes MLflow's validation fail if the
+      number is above it;
     - ``metric_prefix``: what the names of metrics, tags and files begin with;
     - the other arguments of `localparity.audit`. As in the command, ``min_group_size`` is 10 and
       ``random_state`` is 0 by default.
@@ -144,7 +148,7 @@ class LocalParityEvaluator(ModelEvaluator):
         """
         options = _options(evaluator_config, dataset.features_data)
         prefix, y_score = options.pop("metric_prefix"), options.pop("y_score")
-        bound = {name: options.pop(name) for name in ("max_mcdp", "decide_by")}
+        bound = {name: options.pop(name) for name in _BOUND}
         if y_score is None:
             y_score = _scores(dataset, model, predictions)
         audited = audit(dataset.labels_data, y_score, **options)
@@ -289,7 +293,7 @@ def _tags(document: Document) -> dict[str, str]:
     answer = document.answer("scores")
     if answer.bound is None:
         return {"headline": answer.headline}
-    word = "pass" if answer.bound.within else "fail"
+    word = "pass" if answer.bound.passes else "fail"
     return {"headline": answer.headline, "bound": f"{word}: {answer.verdict}"}
 
 

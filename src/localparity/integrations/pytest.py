@@ -6,7 +6,7 @@ pytest imports this module in every run, so nothing of localparity is imported b
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -16,7 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from localparity._types import ArrayLike, Groups
     from localparity.auditing import Audit
-    from localparity.auditing._audit import DecideBy
+    from localparity.auditing._answer import DecideBy, NotAssessed
     from localparity.auditing._document import Document
     from localparity.auditing._options import AuditArguments
 
@@ -38,6 +38,8 @@ def assert_mcdp(
     max_mcdp: float = 0.1,
     epsilon: float = 0.0,
     decide_by: DecideBy = "estimate",
+    required_groups: Sequence[str] = (),
+    not_assessed: NotAssessed = "fail",
     **options: Unpack[AuditArguments],
 ) -> Audit:
     """Assert that MCDP(epsilon) is at most `max_mcdp`, as `localparity audit --max-mcdp` decides it.
@@ -57,8 +59,8 @@ def assert_mcdp(
         The most that MCDP may be.
     epsilon : float
         The half-width of the windows.
-    decide_by : str
-        What is compared with the bound: "estimate", "upper" or "lower", as in `Audit.passes`.
+    decide_by, required_groups, not_assessed
+        What is compared with the bound, and which groups must be assessed, as in `Audit.passes`.
     **options
         Others of `localparity.audit`, such as ``criterion``. As in the command, ``min_group_size`` is 10 and
         ``random_state`` is 0 by default.
@@ -70,7 +72,8 @@ def assert_mcdp(
     Raises
     ------
     AssertionError
-        If MCDP is above the bound. The message says where, between whom, and how sure that is.
+        If MCDP is above the bound, or a group that is required was not assessed. The message says where,
+        between whom, and how sure that is.
 
     Examples
     --------
@@ -97,13 +100,15 @@ def assert_mcdp(
         title=name,
         max_mcdp=max_mcdp,
         decide_by=decide_by,
+        required_groups=required_groups,
+        not_assessed=not_assessed,
         min_group_size=arguments["min_group_size"],
     )
     if item is not None:
         _keep(item, document)
     answer = document.answer(name)
     assert answer.bound is not None
-    if not answer.bound.within:
+    if not answer.bound.passes:
         raise AssertionError("\n".join(answer.bound_lines))
     return audited
 

@@ -16,7 +16,7 @@ from localparity._text import markdown_text, percent
 from localparity._types import Criterion
 from localparity._validation import InputError
 from localparity.metrics import Interval
-from localparity.metrics._within import within_bound
+from localparity.metrics._within import verdict_on
 from localparity.models._bound import Measured
 from localparity.models._rows import DISCLOSURE_LIMIT, FittedOn
 
@@ -178,7 +178,7 @@ class ModelCard:
             "Average precision": percent(measured.average_precision),
         }
         if self.max_mcdp is not None:
-            results["Within the bound"] = "yes" if within_bound(measured.mcdp, self.max_mcdp) else "no"
+            results["Verdict on the bound"] = verdict_on(interval, self.max_mcdp)
         return _list(results)
 
     def _people(self) -> list[str]:

@@ -52,7 +52,7 @@ def write_bundle(
     force : bool
         Overwrite the file if it exists.
     **options
-        ``title``, ``paired``, ``max_mcdp``, ``decide_by`` and ``min_group_size``, as in `write_page`.
+        ``title``, ``paired``, and the others of `Audit.to_json`.
 
     Examples
     --------
@@ -105,7 +105,7 @@ _NOT_XML = re.compile("[\ufffe\uffff]")
 def to_junit(document: Document) -> str:
     """The document, which must have a bound, as a test suite."""
     answers = {name: document.answer(name) for name in document.audits}
-    failures = sum(answer.bound is not None and not answer.bound.within for answer in answers.values())
+    failures = sum(answer.bound is not None and not answer.bound.passes for answer in answers.values())
     counted = {"tests": str(len(answers)), "failures": str(failures), "errors": "0"}
     suites = ElementTree.Element("testsuites", counted)
     suite = ElementTree.SubElement(
@@ -124,8 +124,10 @@ def _add_case(suite: ElementTree.Element, name: str, answer: Answer) -> None:
     assert bound is not None
     test = f"{bound.compared} is at most {points(bound.max_mcdp)}"
     case = ElementTree.SubElement(suite, "testcase", {"classname": _text(name), "name": test})
+    properties = ElementTree.SubElement(case, "properties")
+    ElementTree.SubElement(properties, "property", {"name": "verdict", "value": bound.verdict})
     lines = "\n".join(map(_text, answer.bound_lines))
-    if bound.within:
+    if bound.passes:
         ElementTree.SubElement(case, "system-out").text = lines
     else:
         failure = {"message": _text(answer.verdict or ""), "type": "AssertionError"}
