@@ -100,7 +100,7 @@ class Monitors:
             seen = np.concatenate([np.zeros((*seen.shape[:-1], CUTOFFS), dtype=np.int64), seen], axis=-1)
         keys = [(key, None) for key, size in zip("fm", batch.sizes, strict=True) if size]
         look = Look(
-            str(START + batch.day),
+            str(START + np.timedelta64(batch.day, "D")),
             {(key, None): batch.sizes["fm".index(key)] for key, _ in keys},
             {(key, None): seen[:, "fm".index(key)] for key, _ in keys},
         )
@@ -310,8 +310,8 @@ def main() -> None:
             for number in range(chunks[place])
         }
         lines, holds = [], True
-        whats = [design.what for design in DESIGNS]
-        for place, what in [*enumerate(whats), (len(chunks) - 1, "")]:
+        names = [design.what for design in DESIGNS]
+        for place, what in [*enumerate(names), (len(chunks) - 1, "")]:
             draws = CHUNK * chunks[place]
             share = sum(parts[place, number].result() for number in range(chunks[place])) / draws
             error = sqrt(max(share * (1.0 - share), 1.0 / draws) / draws)

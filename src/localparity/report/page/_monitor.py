@@ -19,6 +19,7 @@ from localparity._validation import OutputExistsError
 from localparity.auditing._tables import ReportTable, Shown
 from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS
 from localparity.metrics import Interval
+from localparity.metrics._within import within_bound
 from localparity.monitoring import Monitor, PeriodResult, Watch, WindowResult
 from localparity.monitoring._watch import APPROXIMATE, about, how_many, without_alarm
 from localparity.report.displays._base import thin_steps
