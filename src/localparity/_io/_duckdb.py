@@ -12,6 +12,7 @@ from functools import cache
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from localparity._progress import Forecast
 from localparity._validation import InputError, setting
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ def connect(*, memory_limit: str | None = None, allow_remote: bool = False) -> D
     config["temp_directory"] = _spill_folder()
     if memory_limit is not None:
         config["memory_limit"] = memory_limit
-    return duckdb.connect(config=config)
+    connection = duckdb.connect(config=config)
+    connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+    return connection
 
 
 @cache
@@ -70,8 +73,10 @@ def interruptible(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:
     thread = threading.Thread(target=run, daemon=True)
     try:
         thread.start()
-        while not future.done():  # a signal that comes just before a wait does not end it
-            wait([future], timeout=1.0)
+        with Forecast(100, "reading") as forecast:
+            while not future.done():  # a signal that comes just before a wait does not end it
+                wait([future], timeout=0.5)
+                forecast.advance(max(connection.query_progress() - forecast.done, 0.0))
     except KeyboardInterrupt:
         while thread.is_alive() and not future.done():  # an interrupt before the query begins does nothing
             connection.interrupt()

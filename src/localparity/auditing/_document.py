@@ -33,6 +33,7 @@ from localparity.uncertainty import ImpactRatioCurve, SafeCutoffs
 if TYPE_CHECKING:
     from localparity.auditing._audit import Audit
     from localparity.auditing._paired_models import PairedModels
+    from localparity.auditing._policy import PolicyFile
 
 
 # What an audit says of selection ratios: which cutoffs keep them large enough, and where they are lowest.
@@ -210,6 +211,7 @@ class Document:
     min_group_size: int = DISCLOSURE_LIMIT
     min_ratio: float | None = None
     scoring: Mapping[str, ScoringRates] = field(default_factory=dict)
+    policy: PolicyFile | None = None
 
     def __post_init__(self) -> None:
         if not self.audits:

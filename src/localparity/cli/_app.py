@@ -219,7 +219,6 @@ app = Commands(
     cls=Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ import typer
 from typer.core import TyperCommand
 
 from localparity._io._duckdb import without_password
-from localparity._progress import forecasts_to
+from localparity._progress import bar_on_terminal, forecasts_to
 from localparity._text import visible, visible_lines
 from localparity._validation import Worded
 
@@ -94,6 +96,17 @@ def warnings_in_lines(options: Mapping[str, str] = MappingProxyType({})) -> Iter
         yield
 
 
+# How long work takes.
+
+
+@contextmanager
+def _showing_progress() -> Iterator[None]:
+    """Show long work as a bar on a terminal; elsewhere a line says how long it takes."""
+    is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    with bar_on_terminal() if is_terminal else forecasts_to(note):
+        yield
+
+
 _TYPED = "localparity.typed"
 _URL = re.compile(r"[A-Za-z][\w+.-]+:/")
 
@@ -140,7 +153,7 @@ class Command(TyperCommand):
         """Run, with what the library complains of in the command's own words."""
         options = options_of(self.params)
         try:
-            with warnings_in_lines(options), forecasts_to(note):
+            with warnings_in_lines(options), _showing_progress():
                 return super().invoke(ctx)
         except (ValueError, ImportError, OSError) as error:
             ctx.fail(in_options(error, options) or type(error).__name__)

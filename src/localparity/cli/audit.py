@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, ClassVar, Literal
@@ -28,6 +27,7 @@ from localparity.auditing._missing import breakdown_of, looks_missing
 from localparity.auditing._options import AuditOptions
 from localparity.auditing._paired_models import PairedModels
 from localparity.auditing._people import range_of_scores
+from localparity.auditing._policy import Policy, PolicyFile, line_of, read_policy
 from localparity.cli._commands import note, typed_command
 from localparity.cli._options import (
     CompareOption,
@@ -177,6 +177,16 @@ class AuditAsked:
         Path | None,
         Option(help="Write a zip here: the page, JSON, Markdown, a model's card, the command and checksums."),
     ] = None
+    policy: Annotated[
+        Path | None,
+        Option(help="What to check: a TOML file, or a pyproject.toml with a table [tool.localparity]."),
+    ] = None
+    policy_sha256: Annotated[
+        str | None, Option(help="Refuse a policy with another checksum, before any score is read.")
+    ] = None
+    write_policy: Annotated[
+        Path | None, Option(help="Write the options of this command as a policy here.")
+    ] = None
     force: ForceOption = False
 
     @property
@@ -215,6 +225,7 @@ class AuditAsked:
         check_ratio(self.min_ratio, self.criterion)
         check_file(self.report, "--report", read=files, replace=self.force)
         check_file(self.out, "--out", read=files, replace=self.force)
+        check_file(self.write_policy, "--write-policy", read=files, replace=self.force)
         for option, message in _complaints(self, files):
             raise typer.BadParameter(message, param_hint=option)
         check_labels(self.criterion, self.target or self.label, "--target" if self.model else "--label")
@@ -222,11 +233,80 @@ class AuditAsked:
             check_resamples(self.resamples, self.confidence)
         return self.options
 
+    def to_policy(self, files: Sequence[str]) -> Policy:
+        """The options as a policy."""
+        names = (field.name for field in fields(Policy) if hasattr(self, field.name))
+        values = {name: getattr(self, name) for name in names}
+        options = self.options
+        for name in ("epsilons", "score_range", "pos_label", "n_resamples", "random_state"):
+            values[name] = getattr(options, name)
+        listed = {name: tuple(value or ()) for name, value in values.items() if name in _LISTS}
+        return Policy(
+            **values | listed, scoring_rates=self.scoring, files=tuple(map(without_password, files))
+        )
+
+    def under(
+        self, ctx: typer.Context, files: Sequence[str]
+    ) -> tuple[AuditAsked, list[str], PolicyFile | None]:
+        """The same as a policy has it, where there is one, with the files; what was typed must agree."""
+        if self.policy is None:
+            if self.policy_sha256 is not None:
+                raise typer.BadParameter("needs --policy", param_hint="--policy-sha256")
+            if not files:
+                raise typer.BadParameter(_NO_FILE, param_hint="FILE")
+            return self, list(files), None
+        file = read_policy(self.policy, self.policy_sha256)
+        policy, typed = file.policy, self.to_policy(files)
+        values = {}
+        for field in fields(Policy):
+            option = _option(ctx, _OPTION_NAMES.get(field.name, field.name))
+            mine, theirs = getattr(typed, field.name), getattr(policy, field.name)
+            is_open = field.name not in file.names and theirs in (None, ())
+            if option is None or mine == theirs:
+                values[field.name] = theirs
+            elif is_open:
+                values[field.name] = mine
+            else:
+                line = line_of(file.text, field.name)
+                where = f"line {line} says" if line and field.name in file.names else "its default is"
+                raise typer.BadParameter(f"contradicts {self.policy}: {where} {theirs!r}", param_hint=option)
+        final = Policy(**values)
+        if not final.files:
+            raise typer.BadParameter(_NO_FILE, param_hint="FILE")
+        names = {name: value for name, value in values.items() if name not in _IN_OTHER_FORM}
+        ends = final.score_range
+        asked = replace(
+            self,
+            **{_OPTION_NAMES.get(name, name): value for name, value in names.items()},
+            epsilon=",".join(map(repr, final.epsilons)),
+            score_range=ends if isinstance(ends, str) else ",".join(map(repr, ends)),
+            pos_label=None if final.pos_label is None else str(final.pos_label),
+        )
+        names_typed = final.files == tuple(map(without_password, files))
+        return asked, list(files if names_typed else final.files), file._replace(policy=final)
+
     def open(self, file: str) -> Any:
         """A file as it is to be read; for Spark, its path."""
         if self.engine != "duckdb":
             return file
         return open_table(file, **{name: getattr(self, name) for name in (*_READING, "allow_remote")})
+
+
+_NO_FILE = "must name a file of scores, or --policy a policy that does"
+_OPTION_NAMES = {
+    "epsilons": "epsilon", "n_resamples": "resamples", "random_state": "seed", "scoring_rates": "scoring",
+}  # fmt: skip
+_IN_OTHER_FORM = ("files", "epsilons", "score_range", "pos_label", "alarm_rate")
+_LISTS = ("group", "control", "missing_values", "required_groups")
+
+
+def _option(ctx: typer.Context, name: str) -> str | None:
+    """How an option is typed, where it was."""
+    source = ctx.get_parameter_source(name)
+    if source is None or source.name != "COMMANDLINE":
+        return None
+    (param,) = (param for param in ctx.command.params if param.name == name)
+    return "FILE" if param.param_type_name == "argument" else str(param.opts[0])
 
 
 def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -267,7 +347,7 @@ def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, 
 
 
 FilesArgument = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(
         metavar="FILE...",
         help="CSV, TSV, Parquet, JSON lines or a workbook, a model each; a glob in quotes is one model; - is "
@@ -277,28 +357,29 @@ FilesArgument = Annotated[
 
 
 @asking
-def audit(*, ctx: typer.Context, files: FilesArgument, asked: AuditAsked) -> None:
+def audit(*, ctx: typer.Context, files: FilesArgument = None, asked: AuditAsked) -> None:
     """Find where two groups are treated most differently by the scores in a file, or by a model's.
 
     Exit codes: 0 when it passes, 1 when MCDP is above the bound or a group was not assessed, 2 for wrong
     usage or input.
     """
+    asked, files, policy = asked.under(ctx, files or [])
     options = asked.check(files)
+    policy = policy or PolicyFile.of(asked.to_policy(files))
     tables = _open_all(ctx, files, asked)
     scorer = None if asked.model is None else Scorer.load(asked.model)
-    with _resampling_bar(options.n_resamples) as advance:
-        audits = {
-            file: read_audit(
-                table,
-                asked.columns,
-                replace(options, on_resample=advance),
-                call=typed_command(ctx),
-                engine="ibis" if asked.table is not None else asked.engine,
-                scorer=scorer,
-                allow_remote=asked.allow_remote,
-            )
-            for file, table in tables.items()
-        }
+    audits = {
+        file: read_audit(
+            table,
+            asked.columns,
+            options,
+            call=typed_command(ctx),
+            engine="ibis" if asked.table is not None else asked.engine,
+            scorer=scorer,
+            allow_remote=asked.allow_remote,
+        )
+        for file, table in tables.items()
+    }
     _hint(audits, tables, asked)
     document = Document(
         audits=audits,
@@ -311,6 +392,7 @@ def audit(*, ctx: typer.Context, files: FilesArgument, asked: AuditAsked) -> Non
         min_group_size=asked.min_group_size,
         min_ratio=asked.min_ratio,
         scoring=_scoring_rates(tables, asked, options) if asked.scoring else {},
+        policy=policy,
     )
     _show(document, asked)
     passed = _tell_verdicts(document)
@@ -344,26 +426,6 @@ def _from_stdin(ctx: typer.Context) -> str:
     path = Path(folder.name) / f"stdin.{ending}"
     path.write_bytes(content)
     return str(path)
-
-
-@contextmanager
-def _resampling_bar(resamples: int) -> Iterator[Callable[[], object] | None]:
-    """What is called after each resample: a bar on a terminal, which starts anew where there are more."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    from rich.progress import Progress
-
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("Resampling", total=resamples)
-
-        def advance() -> None:
-            if progress.finished:
-                progress.reset(task)
-            progress.advance(task)
-
-        yield advance
 
 
 # What is printed and written.
@@ -409,10 +471,14 @@ def _tell_verdicts(document: Document) -> bool:
 
 
 def _write(document: Document, asked: AuditAsked) -> None:
-    """Write the page and the bundle where they are asked for."""
+    """Write the policy, the page and the bundle where they are asked for."""
+    from localparity._io._files import write_new
+
+    if asked.write_policy is not None and document.policy is not None:
+        write_new(asked.write_policy, document.policy.policy.to_toml().encode(), force=asked.force)
+        note(f"policy: {asked.write_policy}")
     if asked.report is None and asked.out is None:
         return
-    from localparity._io._files import write_new
     from localparity.report._bundle import bundle
     from localparity.report.page._page import render_page
 

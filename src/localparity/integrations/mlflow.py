@@ -7,6 +7,7 @@ import json
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, get_args
 
 import numpy as np
@@ -16,6 +17,7 @@ from localparity._validation import InputError, as_choice, as_epsilon, as_fracti
 from localparity.auditing import Audit, audit
 from localparity.auditing._answer import DecideBy
 from localparity.auditing._document import Document
+from localparity.auditing._policy import read_policy
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._within import allowed
 
@@ -39,7 +41,7 @@ _DEFAULTS = {
     "metric_prefix": "",
 }
 _BOUND = ("max_mcdp", "decide_by", "required_groups", "not_assessed")
-_OPTIONS = _DEFAULTS.keys() | inspect.signature(audit).parameters.keys() - {"y_true", "on_resample"}
+_OPTIONS = {"policy"} | _DEFAULTS.keys() | inspect.signature(audit).parameters.keys() - {"y_true"}
 
 
 class LocalParityEvaluator(ModelEvaluator):
@@ -59,6 +61,8 @@ class LocalParityEvaluator(ModelEvaluator):
     - ``max_mcdp``, ``decide_by``, ``required_groups`` and ``not_assessed``: the bound, as in `Audit.passes`.
       A tag and the page say whether it holds; `validation_thresholds` makes MLflow's validation fail if the
       number is above it;
+    - ``policy``: a file that decides the groups, the question and the bound, as for ``localparity audit
+      --policy``;
     - ``metric_prefix``: what the names of metrics, tags and files begin with;
     - the other arguments of `localparity.audit`. As in the command, ``min_group_size`` is 10 and
       ``random_state`` is 0 by default.
@@ -103,7 +107,7 @@ class LocalParityEvaluator(ModelEvaluator):
         -------
         bool
         """
-        if "sensitive_features" in evaluator_config:
+        if evaluator_config.keys() & {"sensitive_features", "policy"}:
             return True
         others = sorted(evaluator_config.keys() & _OPTIONS - {"metric_prefix"})
         if others:
@@ -210,8 +214,29 @@ def _options(config: Mapping[str, Any], data: Any) -> dict[str, Any]:
             "options of each under its name: {'localparity': {...}, 'default': {...}}",
             "evaluator_config",
         )
-    options = {**_DEFAULTS, **config}
+    options = {**_DEFAULTS, **_under_policy(config)}
     return options | {name: _columns(options[name], data, name) for name in _COLUMNS if name in options}
+
+
+def _under_policy(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with those of a policy, which they may not contradict."""
+    values = dict(config)
+    path = values.pop("policy", None)
+    if path is None:
+        return values
+    policy = read_policy(path).policy
+    decided = {**asdict(policy.options()), **policy.bound}
+    named = {
+        "sensitive_features": list(policy.group),
+        "control_features": list(policy.control),
+        "sample_weight": policy.weight,
+        "cluster": policy.cluster,
+    }
+    decided = {name: value for name, value in decided.items() if name in _OPTIONS - {"n_jobs"}}
+    for name, value in values.items():
+        if name in decided and value != decided[name]:
+            raise InputError(f"contradicts {path}, which says {decided[name]!r}, got {value!r}", name)
+    return {name: value for name, value in named.items() if value} | values | decided
 
 
 def _columns(value: Any, data: Any, option: str) -> Any:

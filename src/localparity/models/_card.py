@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from localparity._io._files import parse_sealed, reading, seal_json
+from localparity._io._files import DESCRIPTION_SIZE, parse_sealed, read_regular, reading, seal_json
 from localparity._io._sealed import Files, SealedFolder, read_folder
 from localparity._text import markdown_text, percent
 from localparity._types import Criterion
@@ -117,7 +117,7 @@ class ModelCard:
     def _of_model(cls, model: SealedFolder) -> ModelCard:
         """Return the card of a saved model."""
         path = model.data / CARD
-        content = path.read_bytes()
+        content = read_regular(path.parents[1], f"{path.parent.name}/{CARD}", at_most=DESCRIPTION_SIZE)
         with reading(str(path)):
             card = cls(**parse_sealed(content))
             if card.fitted_on is not None:
@@ -126,7 +126,8 @@ class ModelCard:
                 held_out = dict(vars(card)["held_out"])
                 interval = Interval(**held_out.pop("interval"))
                 card = replace(card, held_out=Measured(**held_out, interval=interval))
-            if card.model_sha256 != model.sha256:
+            described = model.facts["estimator"], model.sha256
+            if (card.estimator, card.model_sha256) != described:
                 raise ValueError(f"it describes another model than {model.data.parent / DESCRIPTION}")
         return card
 
@@ -177,6 +178,8 @@ class ModelCard:
             "Expected under parity": percent(measured.noise_floor),
             "Average precision": percent(measured.average_precision),
         }
+        if measured.auc is not None:
+            results["Area under the ROC curve"] = percent(measured.auc)
         if self.max_mcdp is not None:
             results["Verdict on the bound"] = verdict_on(interval, self.max_mcdp)
         return _list(results)

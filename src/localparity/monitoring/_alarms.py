@@ -87,16 +87,16 @@ class Look(NamedTuple):
             return cls(header["period"], sizes, dict(zip(keys, counts, strict=True)))
 
 
-class PairRows(NamedTuple):
+class PooledRows(NamedTuple):
     """The rows of a pair's two groups in one period that were not bet on yet."""
 
     sizes: tuple[int, int]
     counts: IntArray  # (..., 2, cutoffs)
 
-    def plus(self, other: PairRows) -> PairRows:
+    def plus(self, other: PooledRows) -> PooledRows:
         """Both together."""
         first, second = np.add(self.sizes, other.sizes).tolist()
-        return PairRows((first, second), self.counts + other.counts)
+        return PooledRows((first, second), self.counts + other.counts)
 
 
 @dataclass
@@ -166,7 +166,7 @@ class Detector:
         self.alarms: dict[str, str] = {}
         self._period, self._comparisons = "", 0
         self._groups: list[Group] = []
-        self._pools: dict[Pair, PairRows] = {}
+        self._pools: dict[Pair, PooledRows] = {}
         self._pairs: dict[Pair, PairEvidence] = {}
 
     def add(self, look: Look) -> FloatArray:
@@ -196,7 +196,7 @@ class Detector:
         hour = np.datetime64(int(pair.since[cells, sign, bet][inside]), "h")
         return str(hour)[: len(self.newest)]
 
-    def _pools_of(self, look: Look) -> Iterator[tuple[Pair, PairRows]]:
+    def _pools_of(self, look: Look) -> Iterator[tuple[Pair, PooledRows]]:
         """The rows of a batch for each pair of which it has any."""
         self._groups += [group for group, _ in look.sizes if group not in self._groups]
         keys = list(dict.fromkeys(self._groups))
@@ -213,7 +213,7 @@ class Detector:
                 if first or second:
                     sides = [_together(look, side, columns) for side in (first, second)]
                     sizes = sides[0][0], sides[1][0]
-                    yield (pair, label), PairRows(sizes, np.stack([counts for _, counts in sides], axis=-2))
+                    yield (pair, label), PooledRows(sizes, np.stack([counts for _, counts in sides], axis=-2))
 
     def _bet(self, pairs: Sequence[Pair]) -> FloatArray:
         """Bet on the pools of some pairs; returns the evidence there is then, 0 where there were none."""
@@ -301,7 +301,7 @@ class Detector:
                 self._pairs[pair] = PairEvidence(evidence.reshape(shape).copy(), since_hours, known)
             for pair, sizes in zip(map(_read_pair, header["pools"]), header["sizes"], strict=True):
                 counts = next(arrays).astype(np.int64).reshape(2, cells)
-                self._pools[pair] = PairRows((sizes[0], sizes[1]), counts)
+                self._pools[pair] = PooledRows((sizes[0], sizes[1]), counts)
 
 
 def _runs(epsilon: float) -> list[tuple[int, int]] | None:

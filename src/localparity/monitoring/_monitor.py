@@ -375,7 +375,7 @@ def _digest_of(scores: Mapping[Key, FloatArray]) -> str:
 def _read_periods(store: SqlStore, names: Sequence[str], comparison: Comparison) -> Iterator[Period]:
     """Some periods of a store as they are measured."""
     stored = zip(names, store.read(names), strict=True)
-    for name, (look, newer, sketch) in foretold(stored, len(names), "periods"):
+    for name, (look, newer, sketch) in foretold(stored, len(names), "reading periods"):
         yield Period(name, look, newer, sketch, comparison)
 
 

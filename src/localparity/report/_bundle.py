@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Unpack
 from xml.etree import ElementTree
 
 from localparity._io._files import sha256_of, write_new
+from localparity._io._sealed import Files
 from localparity._text import points, visible
+from localparity._validation import InputError
 from localparity.auditing._answer import Answer
 from localparity.auditing._document import Document, DocumentKeywords
+from localparity.models._card import ModelCard, card_files
 from localparity.report._markdown import to_markdown
 from localparity.report.page._page import render_page
 
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
 
 
 CHECKSUMS = "SHA256SUMS"
-_CARDS = ("model_card.md", "model_card.json")
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -90,9 +92,14 @@ def bundle(document: Document, model: Path | None = None, *, page: str | None = 
     return buffer.getvalue()
 
 
-def _cards(model: Path) -> dict[str, bytes]:
-    """The model card, as it is in the model's folder; a model needs none."""
-    return {name: (model / name).read_bytes() for name in _CARDS if (model / name).is_file()}
+def _cards(model: Path) -> Files:
+    """The model card, checked and written anew; a model needs none."""
+    try:
+        return card_files(ModelCard.read(model))
+    except InputError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return {}
+        raise
 
 
 # A document as JUnit XML, for a pipeline: one test case for each bound that is decided.
