@@ -17,9 +17,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from localparity._io._duckdb import without_password
 from localparity._progress import bar_on_terminal, forecasts_to
-from localparity._text import visible, visible_lines
+from localparity._text import shown_address, visible, visible_lines, without_secrets
 from localparity._validation import Worded
 
 # The library's messages in the words of a command: "n_resamples must be" is "--resamples must be".
@@ -62,8 +61,8 @@ def print_line(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Print a line on the standard error."""
-    typer.echo(visible(text), err=True)
+    """Print a line on the standard error, in which no address shows a secret."""
+    typer.echo(visible(without_secrets(text)), err=True)
 
 
 def print_json(found: Any) -> None:
@@ -108,13 +107,15 @@ def _showing_progress() -> Iterator[None]:
 
 
 _TYPED = "localparity.typed"
-_URL = re.compile(r"[A-Za-z][\w+.-]+:/")
+_URL = re.compile(r"([A-Za-z][\w+.-]+:)+/")
 
 
 def local_path(path: Path, param: Any) -> Path:
     """A path on this machine, with the home folder for ~, which a shell leaves in --out=~/scores.csv."""
     if _URL.match(path.as_posix()):
-        raise typer.BadParameter(f"must be a path on this machine, got {str(path)!r}", param=param)
+        raise typer.BadParameter(
+            f"must be a path on this machine, got {shown_address(str(path))!r}", param=param
+        )
     try:
         return path.expanduser()
     except RuntimeError as error:  # there is no such user
@@ -131,7 +132,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words that were typed."""
-        ctx.meta[_TYPED] = shlex.join(["localparity", str(self.name), *map(without_password, args)])
+        ctx.meta[_TYPED] = shlex.join(["localparity", str(self.name), *map(shown_address, args)])
         parsed: Any = self.make_parser(ctx).parse_args(args=list(args))
         for word in args:
             if word.encode(errors="ignore").decode() != word:

@@ -221,7 +221,7 @@ class Monitor:
         if not everyone.missing:
             interval = everyone.interval_at_every_look(watch.epsilon, watch.confidence)
         removed = state.removed or RemovedPeriods(min(stamps), "", 0)
-        periods, rows = removed.periods + len(stamps), everyone.sketch.size
+        periods, rows = removed.periods + len(stamps), everyone.rows
         return WindowResult(removed.first, max(stamps), periods, rows, interval, everyone.approximate)
 
     def watch(self, watch: Watch) -> None:
@@ -492,10 +492,10 @@ class _Series:
 def _answer(period: Period, watch: Watch) -> PeriodResult:
     """What there is to say of a period, but for its alarm."""
     if period.missing:
-        return PeriodResult(period.name, period.sketch.size, None, missing=period.missing)
+        return PeriodResult(period.name, period.rows, None, missing=period.missing)
     return PeriodResult(
         period.name,
-        period.sketch.size,
+        period.rows,
         period.interval(watch.epsilon, watch.confidence),
         period.expected(watch.epsilon),
         groups=period.groups,

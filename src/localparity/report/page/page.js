@@ -151,8 +151,9 @@ function startMonitor(monitor) {
   const numbers = monitor.periods.map((_, place) => place), last = numbers.length - 1;
   const line = root.querySelector(".bracket");
   function textOf(place) {
-    const rows = `${monitor.rows[place].toLocaleString("en-US")} people`, over = monitor.alarm_periods[place];
-    if (place in monitor.missing) return `${rows}, nothing to compare: ${monitor.missing[place]}`;
+    const over = monitor.alarm_periods[place], number = monitor.rows[place];
+    const rows = number === null ? "" : `${number.toLocaleString("en-US")} people`;
+    if (place in monitor.missing) return `${rows && `${rows}, `}nothing to compare: ${monitor.missing[place]}`;
     const value = `${monitor.approximate[place] ? "about " : ""}${percent(estimate[place], 2)} (${percent(low[place], 2)} to ${percent(high[place], 2)}), ${rows}`;
     return over ? `${value}; alarm over ${over} ${monitor.every}${over === 1 ? "" : "s"}: ${percent(alarm[place], 2)}` : value;
   }
