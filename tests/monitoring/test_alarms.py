@@ -57,6 +57,7 @@ class Oracle:
         alarms, comparisons, cutoffs, chosen_at = {}, 0, np.linspace(0.0, 1.0, 34)[1:-1], 0
         waiting: dict[Any, Batches] = {}
         day, everyone, newest = -1, np.empty(0), -1
+        total, needed = 0.0, 1.0 / (0.8 * self.watch.alarm_rate)
         for number, (at, rows) in enumerate(self.batches):
             newest = max(newest, at)
             steps = []
@@ -74,14 +75,15 @@ class Oracle:
             ready = {pair: pool for pair, pool in waiting.items() if min(sizes(pool)) >= least}
             waiting = {pair: pool for pair, pool in waiting.items() if pair not in ready}
             steps.append((at, cutoffs, ready))
+            steps = [step for step in steps if step[-1]]
+            if not steps and total >= needed:  # the evidence stands
+                alarms[newest] = since[self.leading(numbers)]
             for of_day, at_cutoffs, pools in steps:
-                if not pools:
-                    continue
                 comparisons += 1
                 weight = comparisons**-1.1 / 10.584448464950803 / len(pools)
                 for pair, pool in pools.items():
                     self.bet(numbers, since, past, (pair, pool), (at_cutoffs, weight, of_day))
-                total, needed = self.total(numbers), 1.0 / (0.8 * self.watch.alarm_rate)
+                total = self.total(numbers)
                 if total > 100.0 * needed:
                     numbers = {key: value * 100.0 * needed / total for key, value in numbers.items()}
                 if total >= needed:

@@ -164,27 +164,29 @@ class Detector:
         self.needed = 1.0 / ((1.0 - ONE_PERIOD) * watch.alarm_rate)
         self.look, self.newest = 0, ""
         self.alarms: dict[str, str] = {}
-        self._period, self._comparisons = "", 0
+        self._period, self._comparisons, self._total = "", 0, np.zeros(1)
         self._groups: list[Group] = []
         self._pools: dict[Pair, PooledRows] = {}
         self._pairs: dict[Pair, PairEvidence] = {}
 
     def add(self, look: Look) -> FloatArray:
-        """Go on to the next batch; returns the most evidence that there was on the way."""
+        """Go on to the next batch; returns the evidence, the most there was on the way."""
         self.look += 1
         self.newest = max(self.newest, look.period)
-        most = np.zeros(1)
+        totals = []
         if look.period != self._period:
-            most = self._bet([pair for pair, pool in self._pools.items() if min(pool.sizes) > 0])
+            left = [pair for pair, rows in self._pools.items() if min(rows.sizes) > 0]
+            totals += [self._bet(left)] if left else []
             self._pools, self._period = {}, look.period
-        for pair, pool in self._pools_of(look):
-            self._pools[pair] = self._pools[pair].plus(pool) if pair in self._pools else pool
+        for pair, rows in self._pools_of(look):
+            self._pools[pair] = self._pools[pair].plus(rows) if pair in self._pools else rows
         least = self._comparison.min_group_size
-        ready = [pair for pair, pool in self._pools.items() if min(pool.sizes) >= least]
-        most = np.maximum(most, self._bet(ready))
+        ready = [pair for pair, rows in self._pools.items() if min(rows.sizes) >= least]
+        totals += [self._bet(ready)] if ready else []
         for pair in ready:
             del self._pools[pair]
-        return most
+        self._total = totals[-1] if totals else self._total
+        return np.asarray(np.max(totals, axis=0) if totals else self._total)
 
     def started(self) -> str:
         """The day or hour since which the most evidence has been growing."""
@@ -216,9 +218,7 @@ class Detector:
                     yield (pair, label), PooledRows(sizes, np.stack([counts for _, counts in sides], axis=-2))
 
     def _bet(self, pairs: Sequence[Pair]) -> FloatArray:
-        """Bet on the pools of some pairs; returns the evidence there is then, 0 where there were none."""
-        if not pairs:
-            return np.zeros(1)
+        """Bet on the pools of some pairs; returns the evidence there is then."""
         self._comparisons += 1
         hour = int(np.datetime64(self._period, "h").astype(np.int64))
         for pair in pairs:
@@ -274,6 +274,7 @@ class Detector:
             "alarms": self.alarms,
             "period": self._period,
             "comparisons": self._comparisons,
+            "total": float(self._total.max()),
             "groups": [plain_group(group) for group in self._groups],
             "pairs": named[: len(self._pairs)],
             "pools": named[len(self._pairs) :],
@@ -293,6 +294,7 @@ class Detector:
         with reading(name):
             self.look, self.newest, self._period = header["look"], header["newest"], header["period"]
             self._comparisons, self.alarms = header["comparisons"], header["alarms"]
+            self._total = np.full(1, header["total"])
             self._groups = [_read_group(group) for group in header["groups"]]
             for pair in map(_read_pair, header["pairs"]):
                 evidence, since, known = next(arrays), next(arrays), next(arrays)
