@@ -101,7 +101,7 @@ ADVICE = "one of them is fitted on"
 
 
 def distinct_rows(features: Any, *others: NDArray[Any]) -> tuple[int, IntArray]:
-    """Return how many copies there are of nearly every row, and the indexes of one copy of each."""
+    """Return how many copies nearly every row has, and the indexes of one copy of each."""
     rows = len(others[0])
     keys = np.zeros(rows, np.int64)
     for column in (*others, *_columns(features)):

@@ -33,7 +33,7 @@ _LEARNING_RATE, _LEAVES = 0.05, 15
 class StockTrees(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[misc]
     """LightGBM's trees for any number of classes, fitted on rows that were checked before.
 
-    A missing text is a category of its own, and the trees learn which way a missing number goes. What `fit`
+    A missing text is a separate category, and the trees learn which way a missing number goes. What `fit`
     did not see counts as unknown, with an `UnseenValuesWarning`.
     """
 
