@@ -51,7 +51,7 @@ def cutoffs_of(sketch: ScoreSketch) -> tuple[float, ...]:
 class Look(NamedTuple):
     """A batch as the detector sees it: the people of each group and label, and how many have which scores.
 
-    The counts are of those at or below each cutoff, and then each lower edge of even cells of the range.
+    The counts say how many are at or below each cutoff, and then each lower edge of even cells of the range.
     """
 
     period: str
@@ -151,10 +151,10 @@ class Detector:
     such numbers. ∎ A cutoff that is another one in other periods is not covered.
 
     **Which rows.** Rows are compared with those of the same period, each once. Batches of one period that
-    come one after the other are pooled until both groups of a pair have `min_group_size` people. What is left
-    when a batch of another period comes is bet on as it is. A late batch is a comparison of its own when it
-    comes. Nothing of this depends on scores. Of a group and everyone, whose gap is 1 - n_g / N times that
-    between the group and the rest, the rest is the second group, and the bound is divided by that share.
+    come one after the other are pooled until both groups of a pair have `min_group_size` people. Rows left
+    over when a batch of another period comes are bet on then. A late batch is a comparison when it arrives.
+    None of these rules looks at scores. The gap of a group to everyone is 1 - n_g / N times the gap between
+    the group and the rest: the rest is the second group, and the bound is divided by that share.
     """
 
     def __init__(self, watch: Watch) -> None:
