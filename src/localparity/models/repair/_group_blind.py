@@ -27,7 +27,7 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison
 from localparity.metrics._within import within_bound
-from localparity.models._bound import Bound, accept_in_order, round_up
+from localparity.models._bound import Bound, OutOfReachError, accept_in_order, round_up
 from localparity.models._encoding import SharedTable, with_categories
 from localparity.models._folder import as_json, dump_classes, restore_classes, restore_groups
 from localparity.models._rows import TrainingRows, as_seed, assign_folds, describe_rows, drop_copies
@@ -310,11 +310,11 @@ class GroupBlindRepair(RepairTransformer):
             sentence += f" Groups of fewer than {self.min_group_size} people take no part: {names}."
         return sentence
 
-    def _not_known_within(self, bound: Bound, upper: float, tested: BlindRows) -> InputError:
+    def _not_known_within(self, bound: Bound, upper: float, tested: BlindRows) -> OutOfReachError:
         """Return the error for a bound that the people held out do not support."""
         sizes = least_sizes(tested.groups, tested.labels, bound.criterion, len(self.groups_))
         listed = ", ".join(f"{sizes[code]:,}" for code in self.features_.compared)
-        return InputError(
+        return OutOfReachError(
             f"{setting(max_mcdp=bound.max_mcdp)} is out of reach: with "
             f"{setting(confidence=bound.confidence)}, the strongest repair is only known to be within "
             f"{upper:.4f} from held-out groups of {listed}"
@@ -362,7 +362,7 @@ class GroupBlindRepair(RepairTransformer):
         self.promise_ = str(learned["promise"])
 
 
-def _out_of_reach(bound: Bound, least: float, sizes: dict[Group, int]) -> InputError:
+def _out_of_reach(bound: Bound, least: float, sizes: dict[Group, int]) -> OutOfReachError:
     """Return the error for a bound that no repair of the people fitted on meets, and whom chance keeps off.
 
     `sizes` are the people compared of each group.
@@ -377,7 +377,7 @@ def _out_of_reach(bound: Bound, least: float, sizes: dict[Group, int]) -> InputE
             f"; chance alone makes about {noise:.4f} of it for group {group_text(name)}, of {sizes[name]:,}"
         )
         message += share if needed is None else f"{share}; the bound needs about {needed:,} people of it"
-    return InputError(message)
+    return OutOfReachError(message)
 
 
 def noisy_groups(sizes: dict[Group, int], max_mcdp: float) -> dict[Group, tuple[float, int | None]]:
