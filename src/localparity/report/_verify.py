@@ -44,7 +44,7 @@ _MOST_BYTES = 200_000_000
 _CLOSE = 1e-12
 """Numbers that differ by less, relative to their size, differ by how a machine rounds."""
 _OPTIONAL = ("unknown_groups", "within_strata", "impact_ratios", "scoring_rates", "same_people")
-"""Parts of an audit that have sentences of their own."""
+"""Optional keys of an audit in JSON."""
 
 _OWN_WORDS = ("unknown_groups", "strata", "ratios", "scoring", "paired")
 
