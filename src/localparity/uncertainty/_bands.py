@@ -219,23 +219,25 @@ def band_radii(
 # shares, and the measured MCDP is at least that. A true MCDP of d is rejected where P(X / n_a - Y / n_b <=
 # measured) is at most alpha for all X ~ Bin(n_a, p), Y ~ Bin(n_b, q) with p - q = d, and the upper end is
 # the largest d that is not. The probability falls with d and rises with the measured value, so the end fails
-# with probability at most alpha, at any sizes and with ties. Samples of up to 1,000 rows are summed over their
-# values. The distribution of a larger one is bounded by the inequality of Zubkov and Serov (2013), P(X <= k)
+# with probability at most alpha, at any sizes and with ties. Samples of up to 1,000 rows are summed over
+# their values. The law of a larger one is bounded by the inequality of Zubkov and Serov (2013), P(X <= k)
 # <= Phi(sign(x - p) sqrt(2 n KL(x, p))), x = (k + 1) / n, 0 <= k < n, with the divergence KL of two Bernoulli
 # laws. Where the smaller sample is so small beside the other that its values show, lines between the steps of
 # its distribution bound it. The probability is then smooth in p: its supremum is taken over a grid.
 #
-# Epsilon > 0. In the population some window [l, r] carries MCDP(epsilon) = d: the gap is at least d at l, at
-# r and everywhere between. Neither end depends on the sample. So a gap of d at one threshold is rejected by
-# what is measured at l with a probability of at most 0.9 alpha, and by what is measured at r with at most
-# 0.03 alpha; and nowhere between is the measured gap smaller than d by more than the radius of the band of
-# the pair, but for 0.07 alpha. The upper end is the largest d that some window passes in all three ways, of
-# this length or a longer one. It holds whatever the gap does inside the window, for one epsilon at a time.
-# What is not rejected at l is not rejected at epsilon 0 either, and a longer window is one of those that a
-# smaller epsilon allows, so the ends never rise with epsilon. On a plateau the end is as far from the gap as
-# at epsilon 0; where the gap falls to both sides, half-way between the margins at l and at r. The largest d
-# is sought over a grid of gaps at l: windows with less there are rejected above the end of the least gap on
-# the grid that no window has, and there are none with more.
+# Epsilon > 0. In the population some window [l, r] carries MCDP(epsilon) = d: the gap is at least d in size
+# at l, at r and everywhere between. None of this depends on the sample. So a gap of d at one threshold is
+# rejected by what is measured at l with a probability of at most 0.9 alpha, and by what is measured at r with
+# at most alpha / 30. Either the gap has one sign inside: then nowhere is the measured one below d by more
+# than the radius of the band, in that direction alone, but for 2 alpha / 30. Or its sign turns at a score z,
+# where it jumps: then it is d just below z and -d at z, two more thresholds at which a gap of d is rejected
+# with at most alpha / 30 each. The upper end is the largest d that some window passes in either way, of this
+# length or a longer one. It holds at any sizes, for one epsilon at a time. What is not rejected at l is not
+# rejected at epsilon 0 either, and a longer window is one of those that a smaller epsilon allows, so the ends
+# never rise with epsilon. On a plateau the end is as far from the gap as at epsilon 0; where the gap falls to
+# both sides, half-way between the margins at l and at r. The largest d is sought over a grid of gaps at l:
+# windows with less there are rejected above the end of the least gap on the grid that no window has, and
+# there are none with more.
 #
 # A group and everyone. F_g - F_all = q (F_g - F_rest), where q is the share of the rest in the population.
 # Neither factor is known. Of a true share q and gap d to the rest, let p1 = P(Bin(n, q) <= rows of the rest)
@@ -259,8 +261,8 @@ _CELLS = 96
 _FINENESS = 1024  # ends are good to one part in so many of Hoeffding's margin
 _TINY = 1e-300
 _MOST_CLOSE = 50  # so many pairs all have the shortest end
-# The parts of an error that windows take: in all, for the gap at their right end, and for the band.
-_FOR_WINDOWS, _FOR_END, _FOR_BAND = 0.1, 0.03, 0.07
+# The part of an error that windows take, and that of each threshold of theirs but the first.
+_FOR_WINDOWS, _FOR_END = 0.1, 0.1 / 3.0
 _GRID = 128  # how many measured gaps are tried at the left end of a window
 _MOST_STEPS = 4096  # a curve of more steps is looked at in as many blocks, each as high as its highest step
 # Of a group and everyone: the part of an error with which either p-value rejects alone, and how near to 1
@@ -428,34 +430,52 @@ def _integrated(size: float, chance: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 class Steps(NamedTuple):
-    """The absolute gap of a pair, nowhere less: where its steps begin, in units of the range, and sizes."""
+    """Where the steps of a pair's gap begin, in units of the range, and how large it is at most on each.
+
+    Sizes are those of the gap (first row) and of the gap the other way round (second row).
+    """
 
     begins: FloatArray
     sizes: FloatArray
 
     @classmethod
     def of(cls, curve: GapCurve) -> Steps:
-        """The steps of an exact curve from the bottom of the range on; of very many, in blocks."""
-        knots = units_of(curve.knots, curve.score_range, curve.resolution)
+        """The steps from the bottom of the range on; of very many, in blocks as high as their highest."""
+        most = curve.bounds()[1]
+        knots = units_of(most.knots, most.score_range, most.resolution)
+        sizes = np.stack([curve.gap, -curve.gap] if most is curve else [most.gap, most.gap])
         blocks = np.arange(0, knots.size, 1 + (knots.size - 1) // _MOST_STEPS)
-        sizes = np.maximum.reduceat(np.abs(curve.gap), blocks)
-        return cls(np.append(0.0, knots[blocks]), np.append(0.0, sizes))
+        sizes = np.maximum.reduceat(sizes, blocks, axis=1)
+        return cls(np.append(0.0, knots[blocks]), np.column_stack([np.zeros(2), sizes]))
 
-    def carries(self, half_width: float, at_left: float, at_right: float, inside: float) -> bool:
-        """Whether a window of a half-width, or a wider one, has gaps of these sizes at least."""
-        runs = np.flatnonzero(np.diff(self.sizes >= inside, prepend=False, append=False)).reshape(-1, 2)
-        places = np.arange(self.sizes.size)
-        left = np.where(self.sizes >= at_left, places, places.size)
-        right = np.where(self.sizes >= at_right, places, -1)
-        ends = np.append(self.begins[1:], 1.0)
-        for begin, end in runs.tolist():
-            first, last = int(left[begin:end].min()), int(right[begin:end].max())
-            # Below the bottom of the range, where windows are cut off, they may reach as far as above it.
-            if first <= last:
-                start = self.begins[first] if self.begins[first] > 0.0 else -ends[last]
-                if 0.5 * (ends[last] - start) >= half_width:
+    def carries(self, epsilon: float, at_left: float, at_right: float, inside: float) -> bool:
+        """Whether a window of half-width epsilon, or a wider one, has gaps of these sizes at least.
+
+        They are of one sign, or the gap jumps from one to the other by `at_right` either way.
+        """
+        last = int(np.flatnonzero(self.sizes.max(axis=0) >= at_right).max(initial=-1))
+        for size, other in (self.sizes, self.sizes[::-1]):
+            starts, stops = np.flatnonzero(size >= at_left), np.flatnonzero(size >= at_right)
+            before = np.maximum(size, np.append(-np.inf, size[:-1]))
+            turns = np.flatnonzero((before >= at_right) & (other >= at_right))
+            if starts.size and turns.max(initial=-1) >= starts[0] and self._reaches(starts[0], last, epsilon):
+                return True
+            runs = np.flatnonzero(np.diff(size >= inside, prepend=False, append=False)).reshape(-1, 2)
+            for begin, end in runs.tolist():
+                first = starts[np.searchsorted(starts, begin) :][:1]
+                final = stops[: np.searchsorted(stops, end)][-1:]
+                if first.size and final.size and self._reaches(first[0], final[0], epsilon):
                     return True
         return False
+
+    def _reaches(self, first: int, last: int, epsilon: float) -> bool:
+        """Whether a window may begin on one step and end on another."""
+        if first > last:
+            return False
+        end = float(self.begins[last + 1]) if last + 1 < self.begins.size else 1.0
+        # Below the bottom of the range, where windows are cut off, they may reach as far as above it.
+        begin = float(self.begins[first]) if self.begins[first] > 0.0 else -end
+        return 0.5 * (end - begin) >= epsilon
 
 
 def upper_ends(pairs: Sequence[MeasuredPair], error: float) -> FloatArray:
@@ -466,11 +486,12 @@ def upper_ends(pairs: Sequence[MeasuredPair], error: float) -> FloatArray:
     highest = _threshold_ends(pairs, (1.0 - _FOR_WINDOWS) * error)
     measured = np.array([pair.most for pair in pairs])
     windows = band_ends(pairs, measured, _FOR_WINDOWS * error, upper=True)
-    radii = pair_radii(pairs, _FOR_BAND * error)
+    # A band that may fail in one direction fails half as often.
+    radii = pair_radii(pairs, 2.0 * (_FOR_WINDOWS - _FOR_END) * error)
     for ends, pair, end, radius in zip(windows, pairs, highest.tolist(), radii.tolist(), strict=True):
         if pair.groups[1] is not EVERYONE:
             search = _WindowEnds(pair, end, radius, error)
-            ends[:] = [search(half_width) for half_width in pair.epsilons.tolist()]
+            ends[:] = [search(epsilon) for epsilon in pair.epsilons.tolist()]
     return np.minimum(highest[:, None], windows)
 
 
@@ -494,16 +515,19 @@ class _WindowEnds:
     def _is_carried(self, place: int, epsilon: float) -> bool:
         """Whether some window has a gap of the grid at its left end, and passes for the end of that."""
         end = self._highest if place == _GRID else self._end(place, 1.0 - _FOR_WINDOWS)
-        return self._pair.steps.carries(epsilon, self._gap(place), self._at_right(end), end - self._radius)
+        at_right, inside = self._at_right(end), end - self._radius
+        return self._pair.steps.carries(epsilon, self._gap(place), at_right, inside)
 
     def _at_right(self, end: float) -> float:
-        """The least gap that may be measured at the right end of a window."""
-        least = 0.0
+        """The least gap that may be measured at the other thresholds of a window; any where 0 may be."""
+        least = -1.0
         for place in range(0, _GRID, _GRID // 4):
             # The margin falls with the gap, but for less than 0.2%: up to the next place, it is no wider.
-            gap, above = self._gap(place), self._gap(place + _GRID // 4)
-            least = max(gap, end - 1.002 * (self._end(place, _FOR_END) - gap))
-            if least < above:
+            gap = self._gap(place)
+            known = end - 1.002 * (self._end(place, _FOR_END) - gap)
+            if known > gap or place > 0:
+                least = max(gap, known)
+            if least < self._gap(place + _GRID // 4):
                 break
         return least
 

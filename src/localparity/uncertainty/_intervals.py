@@ -155,7 +155,7 @@ def mcdp_interval(
 class MeasuredPair:
     """A pair, at each epsilon its MCDP and what that is known to lie between, and its largest gap at most.
 
-    `steps` are those of the largest gap that there may be at each threshold.
+    `steps` bound its gap at each threshold.
     """
 
     groups: tuple[Group, Group]
@@ -171,10 +171,10 @@ class MeasuredPair:
 
 def measured_pair(curve: GapCurve, epsilons: FloatArray) -> MeasuredPair:
     """Measure a curve at each epsilon."""
-    at, bounds = np.append(epsilons, 0.0), curve.bounds()
+    at = np.append(epsilons, 0.0)
     mcdp = curve.mcdp_at(at)
     # The bounds of an exact curve are the curve itself.
-    least, most = (mcdp if side is curve else side.mcdp_at(at) for side in bounds)
+    least, most = (mcdp if side is curve else side.mcdp_at(at) for side in curve.bounds())
     return MeasuredPair(
         groups=curve.groups,
         label=curve.label,
@@ -184,7 +184,7 @@ def measured_pair(curve: GapCurve, epsilons: FloatArray) -> MeasuredPair:
         mcdp=mcdp[:-1],
         most=most[:-1],
         largest=float(most[-1]),
-        steps=Steps.of(bounds[1]),
+        steps=Steps.of(curve),
     )
 
 
