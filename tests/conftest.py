@@ -69,7 +69,6 @@ OPTIONAL = [
     "lightning",
     "matplotlib",
     "mlflow",
-    "onnxmltools",
     "onnxruntime",
     "optuna",
     "pandas",

@@ -46,3 +46,12 @@ def test_the_longest_tests_are_those_that_there_are(request: pytest.FixtureReque
     files = [str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")]
     parts = [part for host in conftest.HOSTS.values() for part in host]
     assert [part for part in parts if not any(part in file for file in files)] == []
+
+
+def test_workflows_name_actions_by_commit() -> None:
+    """A tag may be moved to other code, a commit may not."""
+    for path in (ROOT / ".github" / "workflows").glob("*.yml"):
+        for used in re.findall(r"uses: (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE):
+            assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", used), (
+                f"{path.name}: {used}"
+            )

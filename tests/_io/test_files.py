@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import subprocess
@@ -212,3 +213,16 @@ def test_a_pipe_is_not_replaced(tmp_path: Path) -> None:
             write_whole(path, b"new")
     assert pipe.is_fifo()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no flock")
+def test_a_lock_that_cannot_be_had_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(OSError, match=r"cannot be locked: No locks available.*/\.a\.txt\."):
+        write_whole(tmp_path / "a.txt", b"content")
+    assert not list(tmp_path.iterdir())

@@ -99,3 +99,10 @@ def test_errors_are_the_kinds_that_people_catch() -> None:
         warnings.simplefilter("always", UserWarning)
         warnings.warn(InputWarning("odd"), stacklevel=1)
     assert str(caught[0].message) == "odd"
+
+
+def test_a_message_is_not_as_long_as_what_it_quotes() -> None:
+    message = str(InputError(f"must be numbers, got {'9' * 10_000}", "scores"))
+    assert message.startswith("scores must be numbers, got 999")
+    assert message.endswith("9... (10,028 characters)")
+    assert len(message) < 2100

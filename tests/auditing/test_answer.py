@@ -101,21 +101,22 @@ def test_compas_by_race_reads_as_people_say_it() -> None:
 def test_a_bound_of_another_pair_names_both() -> None:
     verdict = answer_of(compas(group="race"), 0.3).verdict
     assert verdict == (
-        "Above the bound of 30 points: Native American (18 people) and Other (377 people) differ by 52 points "
-        "(3 to 79). The true gap may be within it. Clearest gap: African-American and Caucasian, 24 points "
+        "Undecided at the bound of 30 points: Native American (18 people) and Other (377 people) differ by 52 "
+        "points (3 to 79). It fails by the estimate. Clearest gap: African-American and Caucasian, 24 points "
         "(18 to 27)."
     )
 
 
 @pytest.mark.parametrize(
     ("shift", "bound", "start", "word"),
-    [(0.1, 0.05, "Above", "above"), (0.1, 0.9, "Within", "within"), (0.0, 0.05, "Within", "undecided")],
+    [(0.1, 0.05, "Above", "above"), (0.1, 0.9, "Within", "within"), (0.0, 0.05, "Undecided at", "undecided")],
 )
 def test_a_verdict_says_what_is_known_of_the_bound(shift: float, bound: float, start: str, word: str) -> None:
     audit = audit_of(shift)
     answer = answer_of(audit, bound)
     assert answer.bound is not None
-    assert (answer.bound.word, answer.bound.within) == (word, audit.passes(bound))
+    assert (answer.bound.verdict, answer.bound.passes) == (word, audit.passes(bound))
+    assert audit.verdict(bound) == word
     assert (answer.verdict or "").startswith(f"{start} the bound of {points(bound)}: ")
     assert audit.answer.verdict is None
 
@@ -128,10 +129,10 @@ def test_a_bound_that_may_be_exceeded_by_chance_says_so() -> None:
     answer, lower = answer_of(audit, 0.1), answer_of(audit, 0.1, "lower").bound
     assert answer.bound is not None
     assert lower is not None
-    assert (answer.bound.within, answer.bound.could_be_chance) == (False, True)
+    assert (answer.bound.passes, answer.bound.could_be_chance) == (False, True)
     assert "(20 people)" in (answer.verdict or "")
     assert "That could be chance." in (answer.verdict or "")
-    assert (lower.within, lower.could_be_chance) == (True, False)
+    assert (lower.passes, lower.could_be_chance) == (True, False)
 
 
 def test_constant_scores_have_no_p_value() -> None:
@@ -268,3 +269,59 @@ def test_a_wrong_way_to_decide_is_named() -> None:
     wrong: dict[str, Any] = {"decide_by": "mean"}
     with pytest.raises(ValueError, match=r"decide_by must be .* got 'mean'"):
         audit_of(0.1).to_json(max_mcdp=0.1, **wrong)
+
+
+def three_groups(*, missing: int = 0, **options: Any) -> lp.Audit:
+    """Two groups alike and five people of a third; some may have no group."""
+    rng = np.random.default_rng(0)
+    groups = np.array([*["a"] * 3000, *["b"] * 3000, *["c"] * 5, *[None] * missing], dtype=object)
+    asked: dict[str, Any] = {"min_group_size": 10, "n_resamples": 0, "random_state": 0, **options}
+    return lp.audit(None, rng.random(groups.size), sensitive_features=groups, **asked)
+
+
+@pytest.mark.parametrize(
+    ("required", "names"),
+    [
+        ((), ("c (fewer than 10 people)",)),
+        (("a", "c"), ("c (fewer than 10 people)",)),
+        (("a", "d"), ("d (nobody)",)),
+        (("a", "b"), ()),
+    ],
+)
+@pytest.mark.parametrize("decide_by", ["estimate", "upper", "lower"])
+def test_a_required_group_that_is_not_assessed_is_never_within(
+    required: tuple[str, ...], names: tuple[str, ...], decide_by: Any
+) -> None:
+    audit = three_groups()
+    answer = answer_of(audit, 0.2, decide_by, required_groups=required)
+    assert answer.bound is not None
+    assert answer.bound.not_assessed == names
+    assert answer.bound.verdict == ("undecided" if names else "within")
+    assert answer.bound.passes == audit.passes(0.2, decide_by=decide_by, required_groups=required)
+    assert answer.bound.passes == (not names)
+    assert all(name in (answer.verdict or "") for name in names)
+    allowed = answer_of(audit, 0.2, decide_by, required_groups=required, not_assessed="allow").bound
+    assert allowed is not None
+    assert (allowed.verdict, allowed.passes) == (answer.bound.verdict, True)
+    above = answer_of(audit, 0.0, "estimate", required_groups=required, not_assessed="allow").bound
+    assert above is not None
+    assert not above.passes
+
+
+@pytest.mark.parametrize(
+    ("missing", "option", "passes"),
+    [(2000, "drop", False), (2000, "bound", False), (20, "bound", True), (2000, "group", True)],
+)
+def test_people_without_a_group_are_not_assessed_unless_they_cannot_change_the_answer(
+    missing: int, option: Any, passes: bool
+) -> None:
+    audit = three_groups(missing=missing, missing_groups=option)
+    bound = answer_of(audit, 0.2, required_groups=["a", "b"]).bound
+    assert bound is not None
+    assert bound.passes == (not bound.not_assessed) == passes
+    assert bound.not_assessed == (() if passes else (f"{missing:,} without a group",))
+
+
+def test_what_is_not_assessed_has_two_words() -> None:
+    with pytest.raises(ValueError, match=r"not_assessed must be .* got 'skip'"):
+        three_groups().passes(0.1, not_assessed="skip")  # type: ignore[arg-type]

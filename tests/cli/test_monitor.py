@@ -188,8 +188,8 @@ def test_batches_of_other_columns_are_refused(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ([], "Missing argument 'BATCH...'"),
-        (["{file}"], "Missing option '--score'"),
-        (["{file}", "--score", "p"], "Missing option '--group'"),
+        (["{file}"], "--score: must name the column"),
+        (["{file}", "--score", "p"], "--group: must name the column"),
         (["{file}", "{file}", *COLUMNS, "--id", "a"], "--id: names one batch"),
         (["{file}", *COLUMNS, "--keep", "0"], "--keep must be >= 1, got 0"),
         (["{file}", *COLUMNS, "--webhook", "https://127.0.0.1:9"], "--webhook needs --max-mcdp"),

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import localparity
+from policies import CHANGES, changed, write_scores
 
 yaml = pytest.importorskip("yaml")
 
@@ -79,6 +80,33 @@ def test_nothing_in_an_input_runs_or_becomes_an_option(folder: Path) -> None:
     done, _ = run_audit(folder, **ASKED | asked)
     assert done.returncode == 2
     assert not (folder / "hacked").exists()
+
+
+@pytest.mark.parametrize(
+    "key", [pytest.param(key, marks=() if key == "max_mcdp" else pytest.mark.slow) for key in sorted(CHANGES)]
+)
+def test_a_policy_decides_as_in_the_command(key: str, tmp_path: Path) -> None:
+    write_scores(tmp_path)
+    (tmp_path / "localparity.toml").write_text(changed(key))
+    done, summary = run_audit(tmp_path, policy="localparity.toml")
+    words = ["audit", "--policy", "localparity.toml", "--format", "markdown"]
+    same = subprocess.run(
+        [sys.executable, "-m", "localparity", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == same.returncode < 2, done.stderr
+    assert done.stderr == same.stderr
+    assert _numbers(summary.removeprefix("before\n")) == _numbers(same.stdout)
+
+
+def _numbers(summary: str) -> list[str]:
+    """The lines but those of the call and the time."""
+    return [
+        line for line in summary.splitlines() if not line.startswith(("- Call", "- Date", "localparity "))
+    ]
 
 
 def test_scripts_read_inputs_from_variables_alone() -> None:

@@ -13,7 +13,6 @@ import localparity as lp
 from localparity.integrations.onnx import to_onnx
 
 runtime = pytest.importorskip("onnxruntime")
-pytest.importorskip("onnxmltools")
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*LeafSpec.* is deprecated:FutureWarning"
@@ -59,14 +58,19 @@ def test_a_network(texts: bool, tmp_path: Path) -> None:
         np.testing.assert_allclose(found, model.predict_proba(some)[:, 1], rtol=0.0, atol=1e-6)
 
 
-def test_trees(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore:values that fit did not see")
+@pytest.mark.parametrize("kind", [lp.models.LocalParityLGBMClassifier, lp.models.LocalParityXGBClassifier])
+def test_trees(kind: Any, tmp_path: Path) -> None:
     table, y, sex = people(texts=False)
-    model = lp.models.LocalParityXGBClassifier(strength=0.5, n_estimators=30, random_state=0)
-    model.fit(table, y, sensitive_features=sex)
-    to_onnx(model, tmp_path / "model.onnx")
+    model = kind(strength=0.5, n_estimators=30, random_state=0).fit(table, y, sensitive_features=sex)
+    model.save(tmp_path / "model")
+    to_onnx(lp.load(tmp_path / "model"), tmp_path / "model.onnx")
     others, *_ = people(texts=False, seed=1)
-    found = scores(tmp_path / "model.onnx", others.to_numpy(dtype=np.float64))
-    np.testing.assert_allclose(found, model.predict_proba(others)[:, 1], rtol=0.0, atol=1e-6)
+    others.loc[::5, "age"] = np.nan
+    for some in (others, others[:1]):
+        found = scores(tmp_path / "model.onnx", some.to_numpy(dtype=np.float64))
+        expected = model.predict_proba(some)[:, 1]
+        np.testing.assert_allclose(found, expected, rtol=0.0, atol=1e-6)
 
 
 def test_what_cannot_be_exported_is_named(tmp_path: Path) -> None:
@@ -74,6 +78,10 @@ def test_what_cannot_be_exported_is_named(tmp_path: Path) -> None:
     trees = lp.models.LocalParityXGBClassifier(n_estimators=2).fit(table, y, sensitive_features=sex)
     with pytest.raises(ValueError, match="numbers alone, got the text columns 'occupation'"):
         to_onnx(trees, tmp_path / "model.onnx")
-    with pytest.raises(ValueError, match=r"model must be .*got a LocalParityLGBMClassifier"):
-        to_onnx(lp.models.LocalParityLGBMClassifier(), tmp_path / "model.onnx")  # type: ignore[arg-type]
+    zeros = lp.models.LocalParityLGBMClassifier(n_estimators=2, booster_params={"zero_as_missing": True})
+    zeros.fit(table[NUMBERS], y, sensitive_features=sex)
+    with pytest.raises(ValueError, match="zeros as missing"):
+        to_onnx(zeros, tmp_path / "model.onnx")
+    with pytest.raises(ValueError, match=r"model must be .*got a ScoreRepair"):
+        to_onnx(lp.models.ScoreRepair(), tmp_path / "model.onnx")  # type: ignore[arg-type]
     assert not (tmp_path / "model.onnx").exists()

@@ -79,7 +79,7 @@ def test_a_run_fails_readably_and_reports_its_audits(pytester: pytest.Pytester, 
     jsonschema.validate(found, SCHEMA)
     names = [audit["name"].partition("::")[2] for audit in found["audits"]]
     assert names == ["test_alike", "test_apart", *["test_imported[assert_mcdp]"] * 2]
-    assert [audit["bound"]["within"] for audit in found["audits"]] == [True, False, True, True]
+    assert [audit["bound"]["passes"] for audit in found["audits"]] == [True, False, True, True]
 
 
 def test_markdown_for_a_pull_request_and_no_report_without_audits(pytester: pytest.Pytester) -> None:
@@ -89,7 +89,7 @@ def test_markdown_for_a_pull_request_and_no_report_without_audits(pytester: pyte
     )
     text = (pytester.path / "audits.md").read_text()
     assert text.startswith("# test\\_markdown")
-    assert "Within the bound of 10 points" in text
+    assert "Undecided at the bound of 10 points" in text
     result = pytester.runpytest_inprocess("-k", "else", "--localparity-report=audits.md")
     result.stdout.fnmatch_lines(["*localparity: 0 audits*"])
     assert not (pytester.path / "audits.md").exists()
@@ -111,8 +111,12 @@ def test_pytest_starts_without_loading_anything_of_ours() -> None:
 
 def test_small_groups_are_left_out_as_in_the_command() -> None:
     scores, groups = np.linspace(0, 1, 63), np.repeat(["a", "b", "few"], [30, 30, 3])
-    found = assert_mcdp(None, scores, sensitive_features=groups, max_mcdp=1, n_resamples=0)
+    asked: dict[str, Any] = {"sensitive_features": groups, "max_mcdp": 1, "n_resamples": 0}
+    found = assert_mcdp(None, scores, **asked, not_assessed="allow")
     assert [left.group for left in found.left_out] == ["few"]
+    with pytest.raises(AssertionError, match=r"Not assessed, which fails: few \(fewer than 10 people\)"):
+        assert_mcdp(None, scores, **asked)
+    assert_mcdp(None, scores, **asked, required_groups=["a", "b"])
 
 
 @st.composite

@@ -55,7 +55,7 @@ def test_audit_breakdown_verdict_plugin_and_split_agree() -> None:
     )
     for bound, within in ((0.3, True), (ABOVE, False)):
         assert audit.passes(bound) is within
-        assert bound_result(audit, bound, "estimate").within is within
+        assert bound_result(audit, bound).passes is within
         assert unknown.breakdown(bound).passes is within
     assert_mcdp(None, SCORES, sensitive_features=GROUPS, max_mcdp=0.3)
     with pytest.raises(AssertionError):

@@ -91,7 +91,7 @@ def test_what_is_written_is_read_again(repaired: RepairedClassifier, tmp_path: P
         "10.00%",
         "6.00% (2.00% to 9.00% at confidence 0.95)",
         "**Expected under parity:** 4.00%",
-        "**Within the bound:** yes",
+        "**Verdict on the bound:** ",
         "features and groups",
         "Group Female",
         "sha256 of the file:** ab",
@@ -165,4 +165,4 @@ def test_a_card_without_an_audit_asks_for_one() -> None:
     assert "No audit is recorded" in told.to_markdown()
     bare = replace(told, fitted_on=None, promise=None, max_mcdp=None, held_out=HELD_OUT).to_markdown()
     assert bare.count("not recorded") == 3
-    assert "Within the bound" not in bare
+    assert "Verdict on the bound" not in bare

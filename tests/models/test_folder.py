@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import sys
+import zipfile
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -252,3 +254,75 @@ def test_a_model_saved_twice_is_the_same_to_the_bit(tmp_path: Path) -> None:
 
 def files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def model_folder(folder: Path) -> Path:
+    ScoreRepair(random_state=0).fit(CENSUS.score, sensitive_features=SEX).save(folder)
+    return folder
+
+
+def replace_by(path: Path, make: Callable[[Path], object]) -> None:
+    path.unlink()
+    make(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+@pytest.mark.parametrize("name", ["model.json", "maps.npy", "model_card.json"])
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (os.mkfifo, "it is not a regular file"),
+        (lambda path: path.symlink_to("/dev/zero"), "it is a link"),
+        (lambda path: path.symlink_to("kept"), "it is a link"),
+    ],
+)
+def test_pipes_devices_and_links_are_refused(name: str, make: Any, message: str, tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model")
+    path = folder / name if name == "model.json" else next(folder.glob(f"data-*/{name}"))
+    path.with_name("kept").write_bytes(path.read_bytes())
+    replace_by(path, make)
+    with pytest.raises(ValueError, match=f"{name} cannot be read .{message}"):
+        (ModelCard.read if name == "model_card.json" else lp.load)(folder)
+
+
+def test_a_folder_of_files_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model")
+    (data,) = folder.glob("data-*")
+    data.rename(tmp_path / "elsewhere")
+    data.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match=r"maps.npy cannot be read \(it is a link"):
+        lp.load(folder)
+
+
+def test_a_huge_description_is_refused_unread(tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model")
+    with (folder / "model.json").open("r+b") as file:
+        file.truncate(5 * 2**30)
+    with pytest.raises(ValueError, match=r"it has 5,368,709,120 bytes, more than"):
+        lp.load(folder)
+
+
+def test_a_pipeline_that_is_packed_is_refused(tmp_path: Path) -> None:
+    """A few packed bytes may be gigabytes."""
+    pytest.importorskip("skops")
+    of_scikit_learn(LogisticRegression(max_iter=2000)).save(tmp_path)
+    path = data_file(tmp_path, "estimator.skops")
+    packed = io.BytesIO()
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in whole.namelist():
+            archive.writestr(name, whole.read(name))
+    path.write_bytes(packed.getvalue())
+    facts = json.loads((tmp_path / "model.json").read_text())
+    facts["files"]["estimator/estimator.skops"] = hashlib.sha256(packed.getvalue()).hexdigest()
+    (tmp_path / "model.json").write_bytes(seal_json(facts))
+    with pytest.raises(ValueError, match=r"estimator.skops cannot be read: .* must not be compressed"):
+        lp.load(tmp_path)
+
+
+@pytest.mark.parametrize("change", [{"estimator": "Other"}, {"model_sha256": "0" * 64}])
+def test_a_card_of_another_model_is_refused(change: dict[str, Any], tmp_path: Path) -> None:
+    folder = model_folder(tmp_path / "model")
+    (path,) = folder.glob("data-*/model_card.json")
+    path.write_bytes(seal_json(json.loads(path.read_text()) | change))
+    with pytest.raises(ValueError, match="it describes another model than"):
+        ModelCard.read(folder)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from localparity.monitoring import ScoreSketch
-from localparity.monitoring._sketch import open_sealed, seal_parts
+from localparity.monitoring._sketch import _read_keys, open_sealed, seal_parts
 from scale_rows import NARROW_RANGES, assert_same_counts, narrow_counts, narrow_scores
 
 pytest.importorskip("datasketches")
@@ -233,3 +233,22 @@ def test_merged_sketches_count_every_row_and_keep_their_bounds() -> None:
         assert lp.mcdp_bounds(counts).low <= exact_mcdp(scores, groups, 0.0) <= lp.mcdp_bounds(counts).high
         ends = [(atoms.scores[0], atoms.scores[-1]) for atoms in counts.atoms.values()]
         assert ends == [(scores[groups == g].min(), scores[groups == g].max()) for g in (0, 1)]
+
+
+def test_a_header_of_many_keys_is_read_in_one_pass() -> None:
+    """A list that is searched for every key takes 800 million steps."""
+    keys = [Counted(number) for number in range(40_000)]
+    assert len(_read_keys([[key, None] for key in keys])) == 40_000
+    assert Counted.compared < 1000
+
+
+class Counted(int):
+    """A number that counts how often it is compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return int(self) == other
+
+    __hash__ = int.__hash__

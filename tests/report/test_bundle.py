@@ -49,7 +49,7 @@ def test_the_command_writes_what_it_prints(
         name = {"json": "audit.json", "markdown": "audit.md"}[form]
         assert found[name].decode() == printed[form]
         assert b"<!doctype html>" in found["report.html"]
-    assert json.loads(printed["json"])["audits"][0]["bound"]["within"]
+    assert json.loads(printed["json"])["audits"][0]["bound"]["passes"]
     assert "the bound of 90 points: " in printed["markdown"]
 
 
@@ -61,17 +61,6 @@ def test_the_same_audit_gives_the_same_bytes(scores: Path, tmp_path: Path) -> No
     with pytest.raises(FileExistsError, match=r"a\.zip already exists.*force=True"):
         lp.report.write_bundle(tmp_path / "a.zip", {"model": audit})
     lp.report.write_bundle(tmp_path / "a.zip", {"model": audit}, force=True)
-
-
-def test_the_card_of_a_model_is_in_it(scores: Path, tmp_path: Path) -> None:
-    audit = lp.Audit.read(scores, score="p", group="sex", n_resamples=0)
-    folder = tmp_path / "model"
-    folder.mkdir()
-    lp.report.write_bundle(tmp_path / "without.zip", {"model": audit}, model=folder)
-    assert list(opened(tmp_path / "without.zip")) == NAMES
-    (folder / "model_card.md").write_text("# Model card\n")
-    lp.report.write_bundle(tmp_path / "with.zip", {"model": audit}, model=folder)
-    assert opened(tmp_path / "with.zip")["model_card.md"] == b"# Model card\n"
 
 
 def test_an_interrupted_write_leaves_nothing(
@@ -98,3 +87,31 @@ def test_wrong_use_is_noticed_before_the_work(
     assert run_here(monkeypatch, *words, "--out", tmp_path) == 2
     out, err = capsys.readouterr()
     assert (out, "is a folder, not a file" in err) == ("", True)
+
+
+def test_a_model_folder_cannot_put_another_file_into_a_bundle(scores: Path, tmp_path: Path) -> None:
+    """Beside the model there may be a link to a secret, or a card that somebody wrote by hand."""
+    audit = lp.Audit.read(scores, score="p", group="sex", n_resamples=5, random_state=0)
+    model, secret = tmp_path / "model", tmp_path / "secret"
+    secret.write_text("a secret")
+    census = lp.datasets.make_census(300, random_state=0)
+    repair = lp.models.ScoreRepair().fit(census.score, sensitive_features=census.sensitive_features)
+    repair.save(model)
+    lp.report.write_bundle(tmp_path / "whole.zip", {"model": audit}, model=model)
+    expected = {name: (model / name).read_bytes() for name in ("model_card.json", "model_card.md")}
+    for name in expected:
+        (model / name).unlink()
+    (model / "model_card.md").symlink_to(secret)
+    (model / "model_card.json").write_text("<script>alert(1)</script>")
+    lp.report.write_bundle(tmp_path / "evil.zip", {"model": audit}, model=model)
+    for bundle in ("whole.zip", "evil.zip"):
+        assert {name: opened(tmp_path / bundle)[name] for name in expected} == expected
+    (card,) = model.glob("data-*/model_card.json")
+    card.unlink()
+    card.symlink_to(secret)
+    with pytest.raises(ValueError, match=r"model_card.json cannot be read \(it is a link"):
+        lp.report.write_bundle(tmp_path / "worse.zip", {"model": audit}, model=model)
+    assert not (tmp_path / "worse.zip").exists()
+    card.unlink()
+    lp.report.write_bundle(tmp_path / "none.zip", {"model": audit}, model=model)
+    assert not set(opened(tmp_path / "none.zip")) & set(expected)

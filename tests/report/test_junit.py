@@ -39,6 +39,8 @@ def test_a_case_fails_where_the_audit_does(audit: lp.Audit, max_mcdp: float, dec
     assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (2, 0 if passes else 2, 0, 0)
     for case, name in zip(suite, "ab", strict=True):
         assert (case.classname, case.is_passed) == (name, passes)
+        (verdict,) = case._elem.iter("property")
+        assert verdict.attrib == {"name": "verdict", "value": audit.verdict(max_mcdp)}
         assert case.name.endswith(f"MCDP(0) is at most {100 * max_mcdp:g} points")
 
 
@@ -62,7 +64,8 @@ def test_a_name_is_text_whatever_it_is(name: str) -> None:
     groups = np.repeat([name, "b"], 50)
     found = lp.audit(None, np.random.default_rng(0).random(100), sensitive_features=groups, n_resamples=0)
     root = ElementTree.fromstring(to_junit(Document(audits={name: found}, title=name, max_mcdp=0.0)).encode())
-    assert [element.tag for element in root.iter()] == ["testsuites", "testsuite", "testcase", "failure"]
+    tags = ["testsuites", "testsuite", "testcase", "properties", "property", "failure"]
+    assert [element.tag for element in root.iter()] == tags
 
 
 def test_the_command_prints_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 
@@ -89,7 +89,11 @@ def _locked_new(path: Path) -> BinaryIO:
     while True:
         file = open(path, "xb", opener=partial(os.open, mode=_private_mode(path.parent)))  # noqa: SIM115
         if sys.platform != "win32":
-            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+            except OSError as error:
+                file.close()
+                raise OSError(error.errno, f"it cannot be locked: {error.strerror}", str(path)) from error
         if path.exists():
             return file
         file.close()
@@ -130,13 +134,38 @@ def locked_folder(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+DESCRIPTION_SIZE = 1 << 26
+"""The most bytes of JSON that are read: what they describe takes up to thirty times as much memory."""
+
+
+def read_regular(folder: Path, name: str, *, at_most: int = 1 << 32) -> bytes:
+    """The content of a file below a folder; an OSError for a link, a pipe, a device or too many bytes.
+
+    So what is read lies in the folder, and reading it ends.
+    """
+    path = folder
+    for part in PurePosixPath(name).parts:
+        path /= part
+        if path.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link", str(path))
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+        if facts.st_size > at_most:
+            reason = f"it has {facts.st_size:,} bytes, more than {at_most:,}"
+            raise OSError(errno.EFBIG, reason, str(path))
+        return file.read(facts.st_size)
+
+
 def read_settled(path: Path, read: Callable[[bytes], T]) -> T:
-    """What a reader makes of a file and those that it names; again where a writer replaced it meanwhile."""
-    content = path.read_bytes()
+    """What a reader makes of a file of JSON and those that it names; again where a writer replaced it."""
+    content = read_regular(path.parent, path.name, at_most=DESCRIPTION_SIZE)
     try:
         return read(content)
     except (OSError, ValueError):
-        if path.read_bytes() == content:
+        if read_regular(path.parent, path.name, at_most=DESCRIPTION_SIZE) == content:
             raise
     return read_settled(path, read)
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from localparity._io._files import (
     locked_folder,
     parse_sealed,
+    read_regular,
     read_settled,
     reading,
     seal_json,
@@ -78,7 +79,7 @@ class SealedFolder(NamedTuple):
         if path.is_absolute() or ".." in path.parts or not path.parts:
             raise ValueError(f"{name!r} is not a file of the folder")
         try:
-            content = (self.data / path).read_bytes()
+            content = read_regular(self.data.parent, f"{self.data.name}/{name}")
         except OSError as error:
             raise ValueError(f"{name} cannot be read ({error.strerror})") from error
         if sha256_of(content) != digest:

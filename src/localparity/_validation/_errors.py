@@ -14,6 +14,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 _SETTING = re.compile("\x02(.*?)(?:=(.*?))?\x03")
+_LONGEST = 2000
+"""The most characters of a message: what it quotes may be a whole file."""
+
 _PYTHON: Mapping[str, str] = MappingProxyType({})
 
 
@@ -70,7 +73,8 @@ class Worded(Exception):  # noqa: N818
                 return name if value is None else f"{name}={value}"
             return options[name] if value in (None, "True") else f"{options[name]} {value.strip(chr(39))}"
 
-        return _SETTING.sub(word, self._marked())
+        text = _SETTING.sub(word, self._marked())
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text):,} characters)"
 
     def _marked(self) -> str:
         return str(self.args[0])

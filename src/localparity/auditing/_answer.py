@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from localparity._text import group_text, number_text, round_number_in
 from localparity._types import FloatArray, Group
-from localparity.auditing._findings import PairSummary
+from localparity._validation import InputError, as_choice, as_fraction, setting
+from localparity.auditing._findings import Finding, PairSummary
 from localparity.auditing._missing import mostly_missing
 from localparity.auditing._wording import (
     Step,
@@ -26,13 +27,13 @@ from localparity.auditing._wording import (
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, all_disclosed
 from localparity.counts._score_counts import Stratum, strata_of, with_everyone
-from localparity.metrics import Interval, Window
+from localparity.metrics import Window
 from localparity.metrics._gap_curve import curve_between
-from localparity.metrics._within import within_bound
+from localparity.metrics._within import Verdict, verdict_on, within_bound
 from localparity.uncertainty._impact import shared_error
 
 if TYPE_CHECKING:
-    from localparity.auditing._audit import Audit, DecideBy
+    from localparity.auditing._audit import Audit
 
 
 Status = Literal["disparity", "none found", "undecided"]
@@ -128,18 +129,26 @@ class PairGap:
         return f"{self.higher} - {self.lower}"
 
 
+DecideBy = Literal["estimate", "upper", "lower"]
+NotAssessed = Literal["fail", "allow"]
+
+
 @dataclass(frozen=True, kw_only=True)
 class BoundResult:
-    """A bound, what was compared with it, between whom, whether it holds and whether that could be chance."""
+    """A bound, what was compared with it, between whom, the verdict, and whether a pipeline passes.
+
+    `not_assessed` names the groups that must be assessed and were not; with any, the verdict is not "within".
+    """
 
     max_mcdp: float
     decide_by: str
     epsilon: float
     value: float
-    within: bool
+    verdict: Verdict
+    passes: bool
+    not_assessed: tuple[str, ...]
     between: str
     could_be_chance: bool
-    word: str
 
     @property
     def compared(self) -> str:
@@ -255,7 +264,14 @@ class Answer:
         return plain
 
 
-def answer_of(audit: Audit, max_mcdp: float | None = None, decide_by: DecideBy = "estimate") -> Answer:
+def answer_of(
+    audit: Audit,
+    max_mcdp: float | None = None,
+    decide_by: DecideBy = "estimate",
+    *,
+    required_groups: Sequence[str] = (),
+    not_assessed: NotAssessed = "fail",
+) -> Answer:
     """The answer of an audit, with a verdict where there is a bound."""
     pair, place, differing = named_pair(audit)
     people, order = _people_of(audit), list(get_args(PairState))
@@ -274,7 +290,9 @@ def answer_of(audit: Audit, max_mcdp: float | None = None, decide_by: DecideBy =
         status, headline = "undecided", words.cannot_be_told()
     bound, verdict = None, None
     if max_mcdp is not None:
-        bound, compared = bound_result(audit, max_mcdp, decide_by), bound_pair(audit, decide_by)
+        requirement: dict[str, Any] = {"required_groups": required_groups, "not_assessed": not_assessed}
+        bound = bound_result(audit, max_mcdp, decide_by=decide_by, **requirement)
+        compared = bound_pair(audit, decide_by)
         clearest = None if compared == pair else _pair_gap(audit, pair, place, people)
         verdict = verdict_sentence(audit, bound, _pair_gap(audit, compared, 0, people), clearest)
     auc, average_precision = accuracy(audit)
@@ -290,7 +308,7 @@ def answer_of(audit: Audit, max_mcdp: float | None = None, decide_by: DecideBy =
         unknown=words.unknown(),
         by_outcome=words.by_outcome(),
         caveats=caveats_of(audit),
-        next_steps=next_steps(audit, status, max_mcdp, within=bound is not None and bound.within),
+        next_steps=next_steps(audit, status, max_mcdp, within=bound is not None and bound.passes),
         epsilon=audit.findings[place].epsilon,
         cutoff=spot.cutoff,
         first=spot.first,
@@ -461,25 +479,55 @@ def bound_pair(audit: Audit, decide_by: str) -> PairSummary:
     return max(audit.pairs, key=lambda pair: getattr(pair.intervals[0], _ENDS[decide_by]))
 
 
-def bound_result(audit: Audit, max_mcdp: float, decide_by: DecideBy) -> BoundResult:
-    """Whether an audit is within a bound, with what was compared."""
-    within = audit.passes(max_mcdp, decide_by=decide_by)
-    finding, pair = audit.findings[0], bound_pair(audit, decide_by)
-    clear = within or decide_by != "estimate" or pair.significant_at(0, by_test=audit.has_test)
+def bound_result(
+    audit: Audit,
+    max_mcdp: float,
+    *,
+    epsilon: float | None = None,
+    decide_by: DecideBy = "estimate",
+    required_groups: Sequence[str] = (),
+    not_assessed: NotAssessed = "fail",
+) -> BoundResult:
+    """The verdict of an audit on a bound, with what was compared; no other place decides."""
+    max_mcdp = as_fraction(max_mcdp, "max_mcdp")
+    decide_by = as_choice(decide_by, "decide_by", get_args(DecideBy))
+    as_choice(not_assessed, "not_assessed", get_args(NotAssessed))
+    finding = audit.findings[0] if epsilon is None else audit.finding(epsilon)
+    if finding.too_wide:
+        name = setting("score_range")
+        raise InputError(
+            f"MCDP({finding.epsilon:g}) is 0 whatever the groups: the scores span no window so "
+            f"wide in {name} {audit.score_range}; give a smaller epsilon or the right {name}"
+        )
+    value = getattr(finding.interval, _ENDS[decide_by])
+    holds, unseen = within_bound(value, max_mcdp), _not_assessed(audit, finding, max_mcdp, required_groups)
+    verdict, pair = verdict_on(finding.interval, max_mcdp), bound_pair(audit, decide_by)
+    clear = holds or decide_by != "estimate" or pair.significant_at(0, by_test=audit.has_test)
     return BoundResult(
         max_mcdp=max_mcdp,
         decide_by=decide_by,
         epsilon=finding.epsilon,
-        value=getattr(finding.interval, _ENDS[decide_by]),
-        within=within,
+        value=value,
+        verdict="undecided" if unseen and verdict == "within" else verdict,
+        passes=holds and (not unseen or not_assessed == "allow"),
+        not_assessed=unseen,
         between=between_text(audit, pair),
         could_be_chance=not clear,
-        word=_word(finding.interval, max_mcdp),
     )
 
 
-def _word(interval: Interval, max_mcdp: float) -> str:
-    """What is known of the true MCDP and a bound."""
-    if within_bound(interval.high, max_mcdp):
-        return "within"
-    return "undecided" if within_bound(interval.low, max_mcdp) else "above"
+def _not_assessed(
+    audit: Audit, finding: Finding, max_mcdp: float, required: Sequence[str]
+) -> tuple[str, ...]:
+    """The groups that are required, each that occurs unless some are listed, and were not assessed."""
+    left_out = {group_text(left.group): left.fewer_than for left in audit.left_out}
+    small = {name: f"{name} (fewer than {limit:,} people)" for name, limit in left_out.items()}
+    names = [small[name] for name in (required or small) if name in small]
+    compared = {group_text(group.group) for group in audit.groups}
+    names += [f"{name} (nobody)" for name in required if name not in compared | small.keys()]
+    missing, bounds = audit.missing_rows, audit.unknown_groups
+    if missing.groups and missing.missing_groups != "group":
+        place = audit.findings.index(finding)
+        if bounds is None or not within_bound(bounds.bounds[place].high, max_mcdp):
+            names.append(f"{missing.groups:,} without a group")
+    return tuple(names)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike, fspath
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Unpack
 
 from localparity._io._table import as_table
 from localparity._text import group_text
@@ -27,14 +27,11 @@ from localparity._types import (
 )
 from localparity._validation import (
     InputError,
-    as_choice,
     as_count,
-    as_fraction,
     as_threshold,
     require,
-    setting,
 )
-from localparity.auditing._answer import Answer, answer_of
+from localparity.auditing._answer import Answer, DecideBy, NotAssessed, answer_of, bound_result
 from localparity.auditing._document import Document, DocumentKeywords, pair_records, plain_audit
 from localparity.auditing._files import AuditColumns, Engine, Scorer, read_people, score_people
 from localparity.auditing._findings import (
@@ -56,13 +53,11 @@ from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
 from localparity.counts._score_counts import Data
 from localparity.metrics import UnknownGroups
 from localparity.metrics._mcdp import PAPER_EPSILONS
-from localparity.metrics._within import within_bound
+from localparity.metrics._within import Verdict
 from localparity.uncertainty import ImpactRatioCurve, WithinStrata
 from localparity.uncertainty._bands import as_interval_method
 from localparity.uncertainty._impact import impact_ratio_curve
 from localparity.uncertainty._resampling import least_resamples
-
-DecideBy = Literal["estimate", "upper", "lower"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -264,9 +259,15 @@ class Audit:
         return assumptions_of(self)
 
     def passes(
-        self, max_mcdp: float, *, epsilon: float | None = None, decide_by: DecideBy = "estimate"
+        self,
+        max_mcdp: float,
+        *,
+        epsilon: float | None = None,
+        decide_by: DecideBy = "estimate",
+        required_groups: Sequence[str] = (),
+        not_assessed: NotAssessed = "fail",
     ) -> bool:
-        """Return whether MCDP is at most `max_mcdp`.
+        """Return whether MCDP is at most `max_mcdp`, and every group that is required was assessed.
 
         Parameters
         ----------
@@ -278,22 +279,44 @@ class Audit:
             What is compared with the bound: "estimate"; "upper", the upper end of the interval, so that a
             model above the bound passes with a probability of at most 1 - confidence; or "lower", so that a
             model within it fails with at most that probability.
+        required_groups : sequence of str
+            The groups that must be assessed, an intersection as "Female × Asian"; by default every group that
+            occurs.
+        not_assessed : str
+            "fail" returns False where such a group has nobody or too few people, or where people have no
+            group and could change the answer; "allow" does not.
 
         Returns
         -------
         bool
-            True where it is within the bound.
         """
-        max_mcdp = as_fraction(max_mcdp, "max_mcdp")
-        finding = self.findings[0] if epsilon is None else self.finding(epsilon)
-        if finding.too_wide:
-            name = setting("score_range")
-            raise InputError(
-                f"MCDP({finding.epsilon:g}) is 0 whatever the groups: the scores span no window so "
-                f"wide in {name} {self.score_range}; give a smaller epsilon or the right {name}"
-            )
-        ends = {"estimate": finding.mcdp, "upper": finding.interval.high, "lower": finding.interval.low}
-        return within_bound(ends[as_choice(decide_by, "decide_by", get_args(DecideBy))], max_mcdp)
+        result = bound_result(
+            self,
+            max_mcdp,
+            epsilon=epsilon,
+            decide_by=decide_by,
+            required_groups=required_groups,
+            not_assessed=not_assessed,
+        )
+        return result.passes
+
+    def verdict(self, max_mcdp: float, *, epsilon: float | None = None) -> Verdict:
+        """Return what is known of the true MCDP and a bound.
+
+        Parameters
+        ----------
+        max_mcdp : float
+            The most that MCDP may be, a fraction in [0, 1].
+        epsilon : float, optional
+            One of the audit's epsilons; the smallest without it.
+
+        Returns
+        -------
+        str
+            "within" where the upper end of the interval is and every group that occurs was assessed, "above"
+            where the lower end is, else "undecided".
+        """
+        return bound_result(self, max_mcdp, epsilon=epsilon).verdict
 
     def finding(self, epsilon: float) -> Finding:
         """Return the finding at one of the audit's epsilons.
@@ -354,32 +377,21 @@ class Audit:
         check_disclosure(self.counts, self.comparison, limit)
         return plain_audit(self)
 
-    def to_json(
-        self,
-        *,
-        max_mcdp: float | None = None,
-        decide_by: DecideBy = "estimate",
-        min_group_size: int = DISCLOSURE_LIMIT,
-    ) -> str:
+    def to_json(self, **options: Unpack[DocumentKeywords]) -> str:
         """Return the whole audit as JSON, in the shape that the command prints.
 
         Parameters
         ----------
-        max_mcdp : float, optional
-            The most that MCDP may be; the JSON says whether it is.
-        decide_by : str
-            What is compared with it, as in `passes`.
-        min_group_size : int
-            A group with fewer people is an error, as in `to_dict`.
+        **options
+            ``max_mcdp``, the most that MCDP may be; ``decide_by``, ``required_groups`` and ``not_assessed``,
+            as in `passes`; ``min_group_size``, as in `to_dict`; ``title``.
 
         Returns
         -------
         str
             Groups that JSON cannot represent become text.
         """
-        return Document(
-            audits={"scores": self}, max_mcdp=max_mcdp, decide_by=decide_by, min_group_size=min_group_size
-        ).to_json()
+        return Document(audits={"scores": self}, **options).to_json()
 
     def to_markdown(self, **options: Unpack[DocumentKeywords]) -> str:
         """Return the audit as Markdown, for a pull request or a wiki.
@@ -387,7 +399,7 @@ class Audit:
         Parameters
         ----------
         **options
-            ``title``, the heading; ``max_mcdp``, ``decide_by`` and ``min_group_size``, as in `to_json`.
+            Those of `to_json`.
 
         Returns
         -------
@@ -430,7 +442,7 @@ class Audit:
         force : bool
             Overwrite the file if it exists.
         **options
-            ``title``, ``max_mcdp``, ``decide_by`` and ``min_group_size``, as in `write_page`.
+            Those of `to_json`.
 
         Examples
         --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from localparity._text import group_text, number_text, percent, points
 from localparity._validation import InputError, as_count
 from localparity._version import __version__
-from localparity.auditing._answer import Answer, answer_of
+from localparity.auditing._answer import Answer, DecideBy, NotAssessed, answer_of
 from localparity.auditing._missing import bounds_sentences, breakdown_of
 from localparity.auditing._tables import (
     Section,
@@ -31,8 +31,9 @@ from localparity.metrics import ScoringRates
 from localparity.uncertainty import ImpactRatioCurve, SafeCutoffs
 
 if TYPE_CHECKING:
-    from localparity.auditing._audit import Audit, DecideBy
+    from localparity.auditing._audit import Audit
     from localparity.auditing._paired_models import PairedModels
+    from localparity.auditing._policy import PolicyFile
 
 
 # What an audit says of selection ratios: which cutoffs keep them large enough, and where they are lowest.
@@ -94,7 +95,7 @@ class RatioResult:
         return {"sentences": list(self.sentences), "safe_cutoffs": self.safe.to_dict(), **curve}
 
 
-FORMAT, FORMAT_VERSION = "localparity-audit", 4
+FORMAT, FORMAT_VERSION = "localparity-audit", 5
 
 
 def plain_audit(audit: Audit) -> dict[str, Any]:
@@ -187,6 +188,8 @@ class DocumentKeywords(TypedDict, total=False):
     paired: PairedModels | None
     max_mcdp: float | None
     decide_by: DecideBy
+    required_groups: Sequence[str]
+    not_assessed: NotAssessed
     min_group_size: int
 
 
@@ -194,8 +197,8 @@ class DocumentKeywords(TypedDict, total=False):
 class Document:
     """What is known of some models, by their names, whatever form it takes.
 
-    `decide_by` is as in `Audit.passes`; no group rests on fewer people than `min_group_size`; a `min_ratio`
-    asks for the ratios of selection rates.
+    `decide_by`, `required_groups` and `not_assessed` are as in `Audit.passes`; no group rests on fewer people
+    than `min_group_size`; a `min_ratio` asks for the ratios of selection rates.
     """
 
     audits: Mapping[str, Audit]
@@ -203,9 +206,12 @@ class Document:
     paired: PairedModels | None = None
     max_mcdp: float | None = None
     decide_by: DecideBy = "estimate"
+    required_groups: Sequence[str] = ()
+    not_assessed: NotAssessed = "fail"
     min_group_size: int = DISCLOSURE_LIMIT
     min_ratio: float | None = None
     scoring: Mapping[str, ScoringRates] = field(default_factory=dict)
+    policy: PolicyFile | None = None
 
     def __post_init__(self) -> None:
         if not self.audits:
@@ -225,8 +231,16 @@ class Document:
 
     @cached_property
     def _answer_of(self) -> dict[str, Answer]:
-        audits = self.audits.items()
-        return {name: answer_of(audit, self.max_mcdp, self.decide_by) for name, audit in audits}
+        return {
+            name: answer_of(
+                audit,
+                self.max_mcdp,
+                self.decide_by,
+                required_groups=self.required_groups,
+                not_assessed=self.not_assessed,
+            )
+            for name, audit in self.audits.items()
+        }
 
     @cached_property
     def short_names(self) -> dict[str, str]:
@@ -243,10 +257,12 @@ class Document:
         bound, headline = answers[name].bound, f"{self.short_names[name]} differs least: {least}"
         if bound is None:
             return headline
-        if not bound.within:
-            return f"{headline}, still above the bound of {points(bound.max_mcdp)}"
-        count = sum(one.bound is not None and one.bound.within for one in answers.values())
-        return f"{headline}; {count:,} of {len(answers):,} within the bound of {points(bound.max_mcdp)}"
+        limit = f"the bound of {points(bound.max_mcdp)}"
+        verdicts = [one.bound.verdict for one in answers.values() if one.bound is not None]
+        if bound.verdict == "above":
+            return f"{headline}, still above {limit}"
+        unknown = f", {verdicts.count('undecided'):,} undecided" if "undecided" in verdicts else ""
+        return f"{headline}; {verdicts.count('within'):,} of {len(answers):,} within {limit}{unknown}"
 
     def ratios(self, name: str) -> RatioResult | None:
         """The selection ratios of a model, where they are asked for."""

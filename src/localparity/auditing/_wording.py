@@ -27,6 +27,7 @@ from localparity.auditing._provenance import AuditedFile, target_of
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import copies_of, copies_sentence, strata_of
+from localparity.metrics._within import verdict_text
 from localparity.uncertainty._permutation import least_p_value
 
 if TYPE_CHECKING:
@@ -354,16 +355,19 @@ def subject_of(audit: Audit) -> tuple[str, ...]:
 
 def verdict_sentence(audit: Audit, bound: BoundResult, pair: PairGap, clearest: PairGap | None) -> str:
     """Whether the bound holds, of which pair, and which gap is the clearest where that is another."""
-    limit = f"{'Within' if bound.within else 'Above'} the bound of {points(bound.max_mcdp)}"
-    by = "" if bound.decide_by == "estimate" else f" by the {bound.decide_by} end"
+    limit = capitalised(verdict_text(bound.verdict, f"the bound of {points(bound.max_mcdp)}"))
     people = "people" if audit.counts.clusters is None else "rows"
     between = f"{pair.higher} ({pair.people[0]:,} {people}) and {pair.lower} ({pair.people[1]:,} {people})"
     size = f"{points(pair.gap, bound.max_mcdp)} ({outward_points(pair.low, pair.high, unit=False)})"
-    sentences = [f"{limit}{by}: {between} differ by {size}{among_label(audit, pair.label)}."]
+    sentences = [f"{limit}: {between} differ by {size}{among_label(audit, pair.label)}."]
     if bound.could_be_chance:
         sentences.append("That could be chance.")
-    elif bound.word == "undecided":
-        sentences.append(f"The true gap may be {'above' if bound.within else 'within'} it.")
+    if bound.not_assessed:
+        names = "; ".join(bound.not_assessed)
+        sentences.append(f"Not assessed, which {'is allowed' if bound.passes else 'fails'}: {names}.")
+    elif bound.verdict == "undecided":
+        end = "estimate" if bound.decide_by == "estimate" else f"{bound.decide_by} end"
+        sentences.append(f"It {'passes' if bound.passes else 'fails'} by the {end}.")
     if clearest is not None:
         size = f"{points(clearest.gap)} ({outward_points(clearest.low, clearest.high, unit=False)})"
         sentences.append(f"Clearest gap: {clearest.higher} and {clearest.lower}, {size}.")

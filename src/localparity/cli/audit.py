@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, ClassVar, Literal
@@ -20,13 +20,15 @@ from localparity._io._duckdb import text_of, without_password
 from localparity._io._table import Table, as_group_columns, open_table
 from localparity._text import visible_lines
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, RangeOption
-from localparity.auditing._audit import Audit, DecideBy, read_audit
+from localparity.auditing._answer import DecideBy, NotAssessed
+from localparity.auditing._audit import Audit, read_audit
 from localparity.auditing._document import Document
 from localparity.auditing._files import AuditColumns, Engine, Scorer
 from localparity.auditing._missing import breakdown_of, looks_missing
 from localparity.auditing._options import AuditOptions
 from localparity.auditing._paired_models import PairedModels
 from localparity.auditing._people import range_of_scores
+from localparity.auditing._policy import Policy, PolicyFile, line_of, read_policy
 from localparity.cli._commands import note, typed_command
 from localparity.cli._options import (
     CompareOption,
@@ -117,6 +119,13 @@ class AuditAsked:
     decide_by: Annotated[
         DecideBy, Option(help="What --max-mcdp compares: the estimate or an end of its interval.")
     ] = "estimate"
+    required_groups: Annotated[
+        list[str] | None,
+        Option("--require-group", help="A group that the bound must be checked for; by default, each."),
+    ] = None
+    not_assessed: Annotated[
+        NotAssessed, Option(help="Fail or allow a bound where a group is too small, missing or unknown.")
+    ] = "fail"
     weight: WeightOption = None
     cluster: Annotated[str | None, Option(help="The column of the person or household of a row.")] = None
     person_id: Annotated[
@@ -169,6 +178,16 @@ class AuditAsked:
         Path | None,
         Option(help="Write a zip here: the page, JSON, Markdown, a model's card, the command and checksums."),
     ] = None
+    policy: Annotated[
+        Path | None,
+        Option(help="What to check: a TOML file, or a pyproject.toml with a table [tool.localparity]."),
+    ] = None
+    policy_sha256: Annotated[
+        str | None, Option(help="Refuse a policy with another checksum, before any score is read.")
+    ] = None
+    write_policy: Annotated[
+        Path | None, Option(help="Write the options of this command as a policy here.")
+    ] = None
     force: ForceOption = False
 
     @property
@@ -207,6 +226,7 @@ class AuditAsked:
         check_ratio(self.min_ratio, self.criterion)
         check_file(self.report, "--report", read=files, replace=self.force)
         check_file(self.out, "--out", read=files, replace=self.force)
+        check_file(self.write_policy, "--write-policy", read=files, replace=self.force)
         for option, message in _complaints(self, files):
             raise typer.BadParameter(message, param_hint=option)
         check_labels(self.criterion, self.target or self.label, "--target" if self.model else "--label")
@@ -214,11 +234,80 @@ class AuditAsked:
             check_resamples(self.resamples, self.confidence)
         return self.options
 
+    def to_policy(self, files: Sequence[str]) -> Policy:
+        """The options as a policy."""
+        names = (field.name for field in fields(Policy) if hasattr(self, field.name))
+        values = {name: getattr(self, name) for name in names}
+        options = self.options
+        for name in ("epsilons", "score_range", "pos_label", "n_resamples", "random_state"):
+            values[name] = getattr(options, name)
+        listed = {name: tuple(value or ()) for name, value in values.items() if name in _LISTS}
+        return Policy(
+            **values | listed, scoring_rates=self.scoring, files=tuple(map(without_password, files))
+        )
+
+    def under(
+        self, ctx: typer.Context, files: Sequence[str]
+    ) -> tuple[AuditAsked, list[str], PolicyFile | None]:
+        """The same as a policy has it, where there is one, with the files; what was typed must agree."""
+        if self.policy is None:
+            if self.policy_sha256 is not None:
+                raise typer.BadParameter("needs --policy", param_hint="--policy-sha256")
+            if not files:
+                raise typer.BadParameter(_NO_FILE, param_hint="FILE")
+            return self, list(files), None
+        file = read_policy(self.policy, self.policy_sha256)
+        policy, typed = file.policy, self.to_policy(files)
+        values = {}
+        for field in fields(Policy):
+            option = _option(ctx, _OPTION_NAMES.get(field.name, field.name))
+            mine, theirs = getattr(typed, field.name), getattr(policy, field.name)
+            is_open = field.name not in file.names and theirs in (None, ())
+            if option is None or mine == theirs:
+                values[field.name] = theirs
+            elif is_open:
+                values[field.name] = mine
+            else:
+                line = line_of(file.text, field.name)
+                where = f"line {line} says" if line and field.name in file.names else "its default is"
+                raise typer.BadParameter(f"contradicts {self.policy}: {where} {theirs!r}", param_hint=option)
+        final = Policy(**values)
+        if not final.files:
+            raise typer.BadParameter(_NO_FILE, param_hint="FILE")
+        names = {name: value for name, value in values.items() if name not in _IN_OTHER_FORM}
+        ends = final.score_range
+        asked = replace(
+            self,
+            **{_OPTION_NAMES.get(name, name): value for name, value in names.items()},
+            epsilon=",".join(map(repr, final.epsilons)),
+            score_range=ends if isinstance(ends, str) else ",".join(map(repr, ends)),
+            pos_label=None if final.pos_label is None else str(final.pos_label),
+        )
+        names_typed = final.files == tuple(map(without_password, files))
+        return asked, list(files if names_typed else final.files), file._replace(policy=final)
+
     def open(self, file: str) -> Any:
         """A file as it is to be read; for Spark, its path."""
         if self.engine != "duckdb":
             return file
         return open_table(file, **{name: getattr(self, name) for name in (*_READING, "allow_remote")})
+
+
+_NO_FILE = "must name a file of scores, or --policy a policy that does"
+_OPTION_NAMES = {
+    "epsilons": "epsilon", "n_resamples": "resamples", "random_state": "seed", "scoring_rates": "scoring",
+}  # fmt: skip
+_IN_OTHER_FORM = ("files", "epsilons", "score_range", "pos_label", "alarm_rate")
+_LISTS = ("group", "control", "missing_values", "required_groups")
+
+
+def _option(ctx: typer.Context, name: str) -> str | None:
+    """How an option is typed, where it was."""
+    source = ctx.get_parameter_source(name)
+    if source is None or source.name != "COMMANDLINE":
+        return None
+    (param,) = (param for param in ctx.command.params if param.name == name)
+    return "FILE" if param.param_type_name == "argument" else str(param.opts[0])
 
 
 def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -259,7 +348,7 @@ def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, 
 
 
 FilesArgument = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(
         metavar="FILE...",
         help="CSV, TSV, Parquet, JSON lines or a workbook, a model each; a glob in quotes is one model; - is "
@@ -269,12 +358,15 @@ FilesArgument = Annotated[
 
 
 @asking
-def audit(*, ctx: typer.Context, files: FilesArgument, asked: AuditAsked) -> None:
+def audit(*, ctx: typer.Context, files: FilesArgument = None, asked: AuditAsked) -> None:
     """Find where two groups are treated most differently by the scores in a file, or by a model's.
 
-    Exit codes: 0 when it passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
+    Exit codes: 0 when it passes, 1 when MCDP is above the bound or a group was not assessed, 2 for wrong
+    usage or input.
     """
+    asked, files, policy = asked.under(ctx, files or [])
     options = asked.check(files)
+    policy = policy or PolicyFile.of(asked.to_policy(files))
     tables = _open_all(ctx, files, asked)
     scorer = None if asked.model is None else Scorer.load(asked.model)
     with _resampling_bar(options.n_resamples) as advance:
@@ -297,9 +389,12 @@ def audit(*, ctx: typer.Context, files: FilesArgument, asked: AuditAsked) -> Non
         paired=_same_people(audits, list(tables.values()), asked, options),
         max_mcdp=asked.max_mcdp,
         decide_by=asked.decide_by,
+        required_groups=asked.required_groups or (),
+        not_assessed=asked.not_assessed,
         min_group_size=asked.min_group_size,
         min_ratio=asked.min_ratio,
         scoring=_scoring_rates(tables, asked, options) if asked.scoring else {},
+        policy=policy,
     )
     _show(document, asked)
     passed = _tell_verdicts(document)
@@ -386,11 +481,11 @@ def _tell_verdicts(document: Document) -> bool:
         bound = answer.bound
         if bound is None:
             continue
-        passed = passed and bound.within
+        passed = passed and bound.passes
         whose = f"{name}: " if len(document.audits) > 1 else ""
         lower = " --decide-by lower fails only what chance does not explain."
         advice = lower if bound.could_be_chance else ""
-        note(f"{'pass' if bound.within else 'fail'}: {whose}{answer.verdict}{advice}")
+        note(f"{'pass' if bound.passes else 'fail'}: {whose}{answer.verdict}{advice}")
         breakdown = breakdown_of(document.audits[name], bound.max_mcdp)
         for sentence in () if breakdown is None else breakdown.sentences:
             note(sentence)
@@ -398,10 +493,14 @@ def _tell_verdicts(document: Document) -> bool:
 
 
 def _write(document: Document, asked: AuditAsked) -> None:
-    """Write the page and the bundle where they are asked for."""
+    """Write the policy, the page and the bundle where they are asked for."""
+    from localparity._io._files import write_new
+
+    if asked.write_policy is not None and document.policy is not None:
+        write_new(asked.write_policy, document.policy.policy.to_toml().encode(), force=asked.force)
+        note(f"policy: {asked.write_policy}")
     if asked.report is None and asked.out is None:
         return
-    from localparity._io._files import write_new
     from localparity.report._bundle import bundle
     from localparity.report.page._page import render_page
 

@@ -32,6 +32,7 @@ from localparity.cli._options import (
     complete_card,
     read_training_table,
 )
+from localparity.metrics._within import verdict_text
 
 if TYPE_CHECKING:
     from localparity.results import ModelComparison
@@ -104,10 +105,12 @@ def compare(
         outcome = comparison.recommended_without_group if without_group else comparison.recommended
         comparison.save(out, complete_card(comparison.card(outcome), file, intended_use), outcome=outcome)
         within = outcome in comparison.within_on_test
-        relation = "within" if within else "above"
+        verdict = comparison.verdict(outcome)
+        bound = f"the bound of {percent(max_mcdp)}"
+        relation = bound if verdict is None else verdict_text(verdict, bound)
         note(
             f"model: {outcome.name}, in {out}; on test data its MCDP({epsilon:g}) is "
-            f"{percent(outcome.test.mcdp)}, {relation} the bound of {percent(max_mcdp)}"
+            f"{percent(outcome.test.mcdp)}, {relation}"
         )
         if not within:
             raise typer.Exit(1)
@@ -136,7 +139,7 @@ def _show(found: ModelComparison, file: str) -> None:
     assert best.interval is not None
     assert best.noise_floor is not None
     confidence = f"{100 * best.interval.confidence:g}% interval"
-    for name in ("AP", f"MCDP({found.epsilon:g})", confidence, "gives up"):
+    for name in ("AP", f"MCDP({found.epsilon:g})", confidence, "bound", "gives up"):
         shown.add_column(name, justify="right")
     for outcome in sorted(found.outcomes, key=lambda outcome: outcome.test.mcdp):
         test, interval = outcome.test, outcome.test.interval
@@ -146,6 +149,7 @@ def _show(found: ModelComparison, file: str) -> None:
             percent(test.average_precision),
             percent(test.mcdp),
             "" if interval is None else f"{percent(interval.low)} to {percent(interval.high)}",
+            found.verdict(outcome) or "",
             "" if outcome.shortfall is None else f"{round(100.0 * outcome.shortfall, 1) + 0.0:.1f}",
         )
     console.print(shown)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
-from inspect import Parameter
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
 from textwrap import wrap
 from typing import Annotated, Any, Literal, get_args
@@ -18,6 +19,7 @@ from localparity._text import capitalised, interval_text, percent
 from localparity._types import Missing
 from localparity._validation import NO_GROUP, InputError, as_count, warn_of_unmatched
 from localparity.auditing._missing import MissingPolicy, MissingRows
+from localparity.auditing._policy import Policy, read_policy
 from localparity.cli._commands import Commands, local_path, note, print_result
 from localparity.cli._options import (
     CompareOption,
@@ -27,7 +29,6 @@ from localparity.cli._options import (
     EncodingOption,
     EpsilonOption,
     ForceOption,
-    GroupOption,
     LabelOption,
     MissingValueOption,
     NormaliseOption,
@@ -187,6 +188,49 @@ def _unless_kept(annotation: Any, default: Any) -> Any:
     return Annotated[kind | None, typer.Option(help=option.help, show_default=shown)]
 
 
+def with_policy(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command --policy, whose fields take the place of options; what was typed must agree."""
+    own = signature(command)
+    meaning = "The columns and what is looked for: a TOML file, or a pyproject.toml with [tool.localparity]."
+    annotation = Annotated[Path | None, typer.Option(help=meaning)]
+    policy = Parameter("policy", Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+    @wraps(command)
+    def with_options(**values: Any) -> None:
+        path = values.pop("policy")
+        for name, value in {} if path is None else _fields_of(read_policy(path).policy).items():
+            is_typed = values[name] not in (own.parameters[name].default, None)
+            if is_typed and value is not None and values[name] != value:
+                raise typer.BadParameter(f"contradicts {path}: it says {value!r}", param_hint=_option(name))
+            values[name] = values[name] if is_typed else value
+        for name in ("score", "group"):
+            if values[name] is None:
+                raise typer.BadParameter(f"must name the column of the {name}s", param_hint=_option(name))
+        command(**values)
+
+    with_options.__signature__ = own.replace(  # type: ignore[attr-defined]
+        parameters=[*own.parameters.values(), policy]
+    )
+    with_options.__annotations__ = {**command.__annotations__, "policy": annotation}
+    return with_options
+
+
+def _fields_of(policy: Policy) -> dict[str, Any]:
+    """What a policy says of a monitor, by the names of options."""
+    if policy.missing_groups == "bound":
+        raise InputError("must be 'raise', 'drop' or 'group' for a monitor, got 'bound'", "missing_groups")
+    if isinstance(policy.score_range, str):
+        raise InputError(f"must be [low, high] for a monitor, got {policy.score_range!r}", "score_range")
+    same = ("score", "label", "missing_groups", "missing", "normalise_groups", "encoding", "decimal", "sheet")
+    return {
+        **{name: getattr(policy, name) for name in same},
+        **asdict(policy.watch),
+        "group": list(policy.group) or None,
+        "missing_values": list(policy.missing_values) or None,
+        "score_range": ",".join(map(repr, policy.score_range)),
+    }
+
+
 _LAST, _MOST_ALARMS = 14, 4
 
 app = Commands(no_args_is_help=True, add_completion=False)
@@ -200,13 +244,16 @@ def monitor() -> None:
 
 
 @app.command()
+@with_policy
 @with_watch
 def append(
     *,
     location: LocationArgument,
     batches: Annotated[list[str], typer.Argument(metavar="BATCH...", help="Files of scores to append.")],
-    score: Annotated[str, typer.Option(help="The column of the scores.")],
-    group: GroupOption,
+    score: Annotated[str | None, typer.Option(help="The column of the scores.")] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(help="The column of the groups; repeat it to compare intersections.")
+    ] = None,
     label: LabelOption = None,
     at: Annotated[
         str | None,
@@ -259,7 +306,7 @@ def append(
     check_labels(watch.criterion, label)
     announce_remote(batches, allow_remote=allow_remote)
     policy = MissingPolicy.of(missing_groups, missing, missing_values or ())
-    columns = ScoreColumns(score, as_group_columns(score, group), label)
+    columns = ScoreColumns(str(score), as_group_columns(str(score), group or []), label)
     named: dict[str, Any] = {"score": score, "group": list(columns.group), "label": label}
     when, counted = _parse_time(at) or datetime.now(UTC), []
     for batch in batches:

@@ -28,7 +28,7 @@ from localparity.cli._options import (
     complete_card,
     read_training_table,
 )
-from localparity.metrics._within import within_bound
+from localparity.metrics._within import verdict_on, verdict_text, within_bound
 
 if TYPE_CHECKING:
     from localparity.results import ModelCard
@@ -87,7 +87,8 @@ def repair(
     classifier.save(out, card)
     assert card.held_out is not None
     within = within_bound(card.held_out.mcdp, max_mcdp)
-    result = {"model": str(out), "within_bound": within, **card.to_dict()}
+    verdict = None if card.held_out.interval is None else verdict_on(card.held_out.interval, max_mcdp)
+    result = {"model": str(out), "verdict": verdict, "within_bound": within, **card.to_dict()}
     print_result(result, *_summary(card, file, out), json=json)
     if not within:
         raise typer.Exit(1)
@@ -101,13 +102,13 @@ def _summary(card: ModelCard, file: str, out: Path) -> list[str]:
     assert test is not None
     assert test.interval is not None
     assert test.noise_floor is not None
-    relation = "within" if within_bound(test.mcdp, bound) else "above"
+    relation = verdict_text(verdict_on(test.interval, bound), f"the bound of {percent(bound)}")
     lines = [
         f"{file}: {card.fitted_on.rows:,} rows to fit on, {test.rows:,} held out; compared: "
         f"{CRITERION_WORDS[card.criterion]}.",
         f"Promised: {card.promise}",
         f"On the people held out, MCDP({card.epsilon:g}) is {percent(test.mcdp)} "
-        f"({interval_text(test.interval)}), {relation} the bound of {percent(bound)}; "
+        f"({interval_text(test.interval)}), {relation}; "
         f"{percent(test.noise_floor)} is expected under parity. AP is {percent(test.average_precision)}.",
     ]
     if not within_bound(test.noise_floor, bound):

@@ -7,6 +7,7 @@ import json
 import time
 import warnings
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, get_args
 
 import numpy as np
@@ -14,8 +15,9 @@ import numpy as np
 from localparity._types import ArrayLike, FloatArray
 from localparity._validation import InputError, as_choice, as_epsilon, as_fraction, require, setting
 from localparity.auditing import Audit, audit
-from localparity.auditing._audit import DecideBy
+from localparity.auditing._answer import DecideBy
 from localparity.auditing._document import Document
+from localparity.auditing._policy import read_policy
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._within import allowed
 
@@ -34,9 +36,14 @@ _DEFAULTS = {
     "random_state": 0,
     "max_mcdp": None,
     "decide_by": "estimate",
+    "required_groups": (),
+    "not_assessed": "fail",
     "metric_prefix": "",
 }
-_OPTIONS = _DEFAULTS.keys() | inspect.signature(audit).parameters.keys() - {"y_true", "on_resample"}
+_BOUND = ("max_mcdp", "decide_by", "required_groups", "not_assessed")
+_OPTIONS = (
+    {"policy"} | _DEFAULTS.keys() | inspect.signature(audit).parameters.keys() - {"y_true", "on_resample"}
+)
 
 
 class LocalParityEvaluator(ModelEvaluator):
@@ -53,8 +60,11 @@ class LocalParityEvaluator(ModelEvaluator):
       are ``control_features``, ``sample_weight`` and ``cluster``, which are optional;
     - ``y_score``: the scores, a column or an array. By default they are the model's `predict_proba` of label
       1 or, if it has none, its predictions; without a model, the predictions in the data;
-    - ``max_mcdp`` and ``decide_by``: the bound, as in `Audit.passes`. A tag and the page say whether it
-      holds; `validation_thresholds` makes MLflow's validation fail if it does not;
+    - ``max_mcdp``, ``decide_by``, ``required_groups`` and ``not_assessed``: the bound, as in `Audit.passes`.
+      A tag and the page say whether it holds; `validation_thresholds` makes MLflow's validation fail if the
+      number is above it;
+    - ``policy``: a file that decides the groups, the question and the bound, as for ``localparity audit
+      --policy``;
     - ``metric_prefix``: what the names of metrics, tags and files begin with;
     - the other arguments of `localparity.audit`. As in the command, ``min_group_size`` is 10 and
       ``random_state`` is 0 by default.
@@ -99,7 +109,7 @@ class LocalParityEvaluator(ModelEvaluator):
         -------
         bool
         """
-        if "sensitive_features" in evaluator_config:
+        if evaluator_config.keys() & {"sensitive_features", "policy"}:
             return True
         others = sorted(evaluator_config.keys() & _OPTIONS - {"metric_prefix"})
         if others:
@@ -144,7 +154,7 @@ class LocalParityEvaluator(ModelEvaluator):
         """
         options = _options(evaluator_config, dataset.features_data)
         prefix, y_score = options.pop("metric_prefix"), options.pop("y_score")
-        bound = {name: options.pop(name) for name in ("max_mcdp", "decide_by")}
+        bound = {name: options.pop(name) for name in _BOUND}
         if y_score is None:
             y_score = _scores(dataset, model, predictions)
         audited = audit(dataset.labels_data, y_score, **options)
@@ -206,8 +216,29 @@ def _options(config: Mapping[str, Any], data: Any) -> dict[str, Any]:
             "options of each under its name: {'localparity': {...}, 'default': {...}}",
             "evaluator_config",
         )
-    options = {**_DEFAULTS, **config}
+    options = {**_DEFAULTS, **_under_policy(config)}
     return options | {name: _columns(options[name], data, name) for name in _COLUMNS if name in options}
+
+
+def _under_policy(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The options with those of a policy, which they may not contradict."""
+    values = dict(config)
+    path = values.pop("policy", None)
+    if path is None:
+        return values
+    policy = read_policy(path).policy
+    decided = {**asdict(policy.options()), **policy.bound}
+    named = {
+        "sensitive_features": list(policy.group),
+        "control_features": list(policy.control),
+        "sample_weight": policy.weight,
+        "cluster": policy.cluster,
+    }
+    decided = {name: value for name, value in decided.items() if name in _OPTIONS - {"n_jobs"}}
+    for name, value in values.items():
+        if name in decided and value != decided[name]:
+            raise InputError(f"contradicts {path}, which says {decided[name]!r}, got {value!r}", name)
+    return {name: value for name, value in named.items() if value} | values | decided
 
 
 def _columns(value: Any, data: Any, option: str) -> Any:
@@ -289,7 +320,7 @@ def _tags(document: Document) -> dict[str, str]:
     answer = document.answer("scores")
     if answer.bound is None:
         return {"headline": answer.headline}
-    word = "pass" if answer.bound.within else "fail"
+    word = "pass" if answer.bound.passes else "fail"
     return {"headline": answer.headline, "bound": f"{word}: {answer.verdict}"}
 
 

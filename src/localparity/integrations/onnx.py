@@ -1,4 +1,4 @@
-"""ONNX: networks and XGBoost's trees as one file that any runtime scores with, without Python."""
+"""ONNX: networks and boosted trees as one file that any runtime scores with, without Python."""
 
 from __future__ import annotations
 
@@ -9,16 +9,24 @@ import numpy as np
 
 from localparity._io._files import write_whole
 from localparity._validation import InputError, require
+from localparity.models.trees._kernels import MISSING_LEFT, ZERO_MISSING
 
 if TYPE_CHECKING:
-    from localparity.models import LocalParityClassifier, LocalParityXGBClassifier
+    from localparity.models import (
+        LocalParityClassifier,
+        LocalParityLGBMClassifier,
+        LocalParityXGBClassifier,
+    )
 
 __all__ = ["to_onnx"]
 
 _INPUT, _OUTPUT = "features", "score"
+_TREES = "ai.onnx.ml"
 
 
-def to_onnx(model: LocalParityClassifier | LocalParityXGBClassifier, path: str | Path) -> None:
+def to_onnx(
+    model: LocalParityClassifier | LocalParityLGBMClassifier | LocalParityXGBClassifier, path: str | Path
+) -> None:
     """Write a fitted model as an ONNX file.
 
     Its input, ``features``, is a matrix of doubles with the columns of the table that the model was fitted
@@ -28,8 +36,8 @@ def to_onnx(model: LocalParityClassifier | LocalParityXGBClassifier, path: str |
 
     Parameters
     ----------
-    model : LocalParityClassifier or LocalParityXGBClassifier
-        The fitted model. Trees must have been fitted on numbers alone: splits by category have no exporter.
+    model : LocalParityClassifier, LocalParityLGBMClassifier or LocalParityXGBClassifier
+        The fitted model. Trees must have been fitted on numbers alone: ONNX has no splits by category.
     path : str or Path
         The file, which is replaced if it exists.
 
@@ -44,7 +52,11 @@ def to_onnx(model: LocalParityClassifier | LocalParityXGBClassifier, path: str |
     """
     from sklearn.utils.validation import check_is_fitted
 
-    exporters = {"LocalParityClassifier": _network, "LocalParityXGBClassifier": _trees}
+    exporters = {
+        "LocalParityClassifier": _network,
+        "LocalParityLGBMClassifier": _trees,
+        "LocalParityXGBClassifier": _trees,
+    }
     kind = type(model).__name__
     if kind not in exporters:
         raise InputError(f"must be a {' or a '.join(exporters)}, got a {kind}", "model")
@@ -94,37 +106,61 @@ def _network(model: Any) -> Any:
 
 
 def _trees(model: Any) -> Any:
-    """Trees by onnxmltools' exporter, between an input and an output of doubles."""
+    """Trees as the standard's own ensemble, with numbers in double precision."""
     if model.text_features_:
         listed = ", ".join(map(repr, model.text_features_))
         raise InputError(f"must have been fitted on numbers alone, got the text columns {listed}", "model")
-    onnx, tools = require("onnx", extra="onnx"), require("onnxmltools", extra="onnx")
-    types = require("onnxmltools.convert.common.data_types", extra="onnx")
-    booster = model.booster_.copy()
-    booster.feature_names = booster.feature_types = None  # the exporter takes no other names than its own
-    width = model.n_features_in_
-    inner = tools.convert_xgboost(booster, initial_types=[("single", types.FloatTensorType([None, width]))])
-    probabilities = inner.graph.output[1].name
+    onnx, forest = require("onnx", extra="onnx"), model.model_.forest
+    if (forest.flags & ZERO_MISSING).any():
+        raise InputError("must not have been fitted with zeros as missing values", "model")
     helper, kinds = onnx.helper, onnx.TensorProto
-    nodes = [
-        helper.make_node("Cast", [_INPUT], ["single"], to=kinds.FLOAT),
-        *inner.graph.node,
-        helper.make_node("Gather", [probabilities, "second"], ["chosen"], axis=1),
+    nodes = [helper.make_node("Cast", [_INPUT], ["single"], to=kinds.FLOAT)] if forest.single else []
+    nodes += [
+        helper.make_node("Cast", ["single" if forest.single else _INPUT], ["double"], to=kinds.DOUBLE),
+        helper.make_node("TreeEnsembleRegressor", ["double"], ["sum"], domain=_TREES, **_ensemble(forest)),
+        helper.make_node("Sigmoid", ["sum"], ["scores"]),
+        helper.make_node("Squeeze", ["scores", "second"], ["chosen"]),
         helper.make_node("Cast", ["chosen"], [_OUTPUT], to=kinds.DOUBLE),
     ]
     graph = helper.make_graph(
         nodes,
         "localparity",
-        [helper.make_tensor_value_info(_INPUT, kinds.DOUBLE, ["rows", width])],
+        [helper.make_tensor_value_info(_INPUT, kinds.DOUBLE, ["rows", forest.n_features])],
         [helper.make_tensor_value_info(_OUTPUT, kinds.DOUBLE, ["rows"])],
-        [*inner.graph.initializer, onnx.numpy_helper.from_array(np.array(1), "second")],
+        [onnx.numpy_helper.from_array(np.array([1]), "second")],
     )
-    made = helper.make_model(graph, opset_imports=_opsets(inner, onnx), ir_version=inner.ir_version)
+    opsets = [helper.make_opsetid("", 15), helper.make_opsetid(_TREES, 3)]
+    made = helper.make_model(graph, opset_imports=opsets, ir_version=8)
     onnx.checker.check_model(made)
     return made
 
 
-def _opsets(inner: Any, onnx: Any) -> list[Any]:
-    """The operator sets of a converted model, with the standard one if it has none."""
-    versions = {"": 15} | {opset.domain: opset.version for opset in inner.opset_import}
-    return [onnx.helper.make_opsetid(domain, version) for domain, version in versions.items()]
+def _ensemble(forest: Any) -> dict[str, Any]:
+    """The attributes of the standard's ensemble of trees; nodes are counted from their trees' roots."""
+    onnx = require("onnx", extra="onnx")
+    sizes = np.diff([*forest.roots, forest.feature.size])
+    tree, root = np.repeat(np.arange(sizes.size), sizes), np.repeat(forest.roots, sizes)
+    node, leaf = np.arange(forest.feature.size) - root, forest.feature < 0
+
+    def numbers(values: Any, name: str) -> Any:
+        return onnx.numpy_helper.from_array(np.asarray(values, dtype=np.float64), name)
+
+    whole = {
+        "nodes_treeids": tree,
+        "nodes_nodeids": node,
+        "nodes_featureids": np.where(leaf, 0, forest.feature),
+        "nodes_truenodeids": np.where(leaf, 0, forest.left - root),
+        "nodes_falsenodeids": np.where(leaf, 0, forest.right - root),
+        "nodes_missing_value_tracks_true": forest.flags & MISSING_LEFT > 0,
+        "target_treeids": tree[leaf],
+        "target_nodeids": node[leaf],
+        "target_ids": np.zeros(leaf.sum()),
+    }
+    return {
+        "n_targets": 1,
+        "nodes_modes": np.where(leaf, "LEAF", "BRANCH_LEQ").tolist(),
+        **{name: values.astype(int).tolist() for name, values in whole.items()},
+        "base_values_as_tensor": numbers([forest.start], "start"),
+        "nodes_values_as_tensor": numbers(np.where(leaf, 0.0, forest.value), "values"),
+        "target_weights_as_tensor": numbers(forest.value[leaf], "weights"),
+    }

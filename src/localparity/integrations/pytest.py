@@ -6,8 +6,9 @@ pytest imports this module in every run, so nothing of localparity is imported b
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextvars import ContextVar
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -16,7 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from localparity._types import ArrayLike, Groups
     from localparity.auditing import Audit
-    from localparity.auditing._audit import DecideBy
+    from localparity.auditing._answer import DecideBy, NotAssessed
     from localparity.auditing._document import Document
     from localparity.auditing._options import AuditArguments
 
@@ -31,13 +32,16 @@ _audited = pytest.StashKey[list[str]]()
 
 
 def assert_mcdp(
-    y_true: ArrayLike | None,
-    y_score: ArrayLike,
+    y_true: ArrayLike | None = None,
+    y_score: ArrayLike | None = None,
     *,
-    sensitive_features: Groups,
+    sensitive_features: Groups | None = None,
+    policy: str | PathLike[str] | None = None,
     max_mcdp: float = 0.1,
     epsilon: float = 0.0,
     decide_by: DecideBy = "estimate",
+    required_groups: Sequence[str] = (),
+    not_assessed: NotAssessed = "fail",
     **options: Unpack[AuditArguments],
 ) -> Audit:
     """Assert that MCDP(epsilon) is at most `max_mcdp`, as `localparity audit --max-mcdp` decides it.
@@ -53,12 +57,15 @@ def assert_mcdp(
         Scores inside `score_range`.
     sensitive_features : array-like, data frame or mapping of columns
         The group of each row.
+    policy : path, optional
+        A file that decides everything else, as ``localparity audit --policy`` reads it. Without scores, those
+        of its files are audited; with scores, its columns are not read.
     max_mcdp : float
         The most that MCDP may be.
     epsilon : float
         The half-width of the windows.
-    decide_by : str
-        What is compared with the bound: "estimate", "upper" or "lower", as in `Audit.passes`.
+    decide_by, required_groups, not_assessed
+        What is compared with the bound, and which groups must be assessed, as in `Audit.passes`.
     **options
         Others of `localparity.audit`, such as ``criterion``. As in the command, ``min_group_size`` is 10 and
         ``random_state`` is 0 by default.
@@ -70,7 +77,8 @@ def assert_mcdp(
     Raises
     ------
     AssertionError
-        If MCDP is above the bound. The message says where, between whom, and how sure that is.
+        If MCDP is above the bound, or a group that is required was not assessed. The message says where,
+        between whom, and how sure that is.
 
     Examples
     --------
@@ -86,26 +94,76 @@ def assert_mcdp(
     """
     __tracebackhide__ = True
     from localparity.auditing import audit
+
+    bound: dict[str, Any] = {"max_mcdp": max_mcdp, "decide_by": decide_by}
+    bound |= {"required_groups": required_groups, "not_assessed": not_assessed}
+    rows: dict[str, Any] = {"sensitive_features": sensitive_features}
+    if policy is not None:
+        own = {**options, **bound, "epsilon": epsilon}
+        audits, bound = _under_policy(policy, y_true, y_score, rows, own)
+    else:
+        arguments: Any = {"random_state": 0, "min_group_size": 10, **options, "epsilons": [epsilon]}
+        audits = [audit(y_true, y_score, **rows, **arguments)]
+    for audited in audits:
+        _check(audited, bound)
+    return audits[0]
+
+
+_USUAL = {
+    "max_mcdp": 0.1,
+    "decide_by": "estimate",
+    "not_assessed": "fail",
+    "required_groups": (),
+    "epsilon": 0,
+}
+_ARRAYS = ("control_features", "sample_weight", "cluster")
+
+
+def _under_policy(
+    path: str | PathLike[str], y_true: Any, y_score: Any, rows: dict[str, Any], own: dict[str, Any]
+) -> tuple[list[Audit], dict[str, Any]]:
+    """The audits of scores, or of a policy's files, and its bound; other arguments are refused."""
+    from dataclasses import asdict
+
+    from localparity._validation import InputError
+    from localparity.auditing import Audit, audit
+    from localparity.auditing._policy import read_policy
+
+    policy = read_policy(path).policy
+    for name, value in own.items():
+        if name not in _ARRAYS and value != _USUAL.get(name):
+            raise InputError(f"must be in {path}, which decides it, got {value!r}", name)
+    if policy.max_mcdp is None:
+        raise InputError("must have max_mcdp, which decides what passes", file=path)
+    options = {name: value for name, value in asdict(policy.options()).items() if name != "on_resample"}
+    if y_score is not None:
+        arrays = {name: own[name] for name in _ARRAYS if name in own}
+        return [audit(y_true, y_score, **rows, **arrays, **options)], policy.bound
+    if not policy.files:
+        raise InputError("must name files where no scores are passed", file=path)
+    from localparity._io._table import open_table
+
+    reading = {name: getattr(policy, name) for name in ("encoding", "decimal", "sheet", "normalise_groups")}
+    columns = asdict(policy.columns)
+    files = (open_table(file, **reading) for file in policy.files)
+    return [Audit.read(file, **columns, **options) for file in files], policy.bound
+
+
+def _check(audited: Audit, bound: dict[str, Any]) -> None:
+    """Raise where an audit does not pass, and keep it with the test that runs."""
+    __tracebackhide__ = True
     from localparity.auditing._document import Document
 
-    arguments: AuditArguments = {"random_state": 0, "min_group_size": 10, **options, "epsilons": [epsilon]}
-    audited = audit(y_true, y_score, sensitive_features=sensitive_features, **arguments)
     item = _running.get()
     name = "scores" if item is None else item.nodeid
-    document = Document(
-        audits={name: audited},
-        title=name,
-        max_mcdp=max_mcdp,
-        decide_by=decide_by,
-        min_group_size=arguments["min_group_size"],
-    )
+    least = audited.comparison.min_group_size
+    document = Document(audits={name: audited}, title=name, min_group_size=least, **bound)
     if item is not None:
         _keep(item, document)
     answer = document.answer(name)
     assert answer.bound is not None
-    if not answer.bound.within:
+    if not answer.bound.passes:
         raise AssertionError("\n".join(answer.bound_lines))
-    return audited
 
 
 @pytest.fixture(name="assert_mcdp")

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import sys
+from typing import Literal, Protocol
+
+Verdict = Literal["within", "above", "undecided"]
+"""What an interval of MCDP says of a bound."""
 
 _ROUNDING = 4.0 * sys.float_info.epsilon
 
@@ -25,3 +29,36 @@ def within_bound(mcdp: float, max_mcdp: float) -> bool:
     (False, True, False)
     """
     return bool(mcdp <= allowed(max_mcdp))
+
+
+def verdict_text(verdict: Verdict, bound: str) -> str:
+    """Return a verdict in a sentence.
+
+    Examples
+    --------
+    >>> verdict_text("above", "the bound"), verdict_text("undecided", "the bound")
+    ('above the bound', 'undecided at the bound')
+    """
+    return f"undecided at {bound}" if verdict == "undecided" else f"{verdict} {bound}"
+
+
+class _Ends(Protocol):
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+
+def verdict_on(interval: _Ends, max_mcdp: float) -> Verdict:
+    """Return whether all of an interval of MCDP is within a bound, all of it above, or neither.
+
+    Examples
+    --------
+    >>> from localparity.results import Interval
+    >>> [verdict_on(Interval(0.1, 0.2, 0.3, 0.95), bound) for bound in (0.3, 0.2, 0.05)]
+    ['within', 'undecided', 'above']
+    """
+    if within_bound(interval.high, max_mcdp):
+        return "within"
+    return "undecided" if within_bound(interval.low, max_mcdp) else "above"

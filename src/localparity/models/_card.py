@@ -10,13 +10,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from localparity._io._files import parse_sealed, reading, seal_json
+from localparity._io._files import DESCRIPTION_SIZE, parse_sealed, read_regular, reading, seal_json
 from localparity._io._sealed import Files, SealedFolder, read_folder
 from localparity._text import markdown_text, percent
 from localparity._types import Criterion
 from localparity._validation import InputError
 from localparity.metrics import Interval
-from localparity.metrics._within import within_bound
+from localparity.metrics._within import verdict_on
 from localparity.models._bound import Measured
 from localparity.models._rows import DISCLOSURE_LIMIT, FittedOn
 
@@ -117,7 +117,7 @@ class ModelCard:
     def _of_model(cls, model: SealedFolder) -> ModelCard:
         """Return the card of a saved model."""
         path = model.data / CARD
-        content = path.read_bytes()
+        content = read_regular(path.parents[1], f"{path.parent.name}/{CARD}", at_most=DESCRIPTION_SIZE)
         with reading(str(path)):
             card = cls(**parse_sealed(content))
             if card.fitted_on is not None:
@@ -126,7 +126,8 @@ class ModelCard:
                 held_out = dict(vars(card)["held_out"])
                 interval = Interval(**held_out.pop("interval"))
                 card = replace(card, held_out=Measured(**held_out, interval=interval))
-            if card.model_sha256 != model.sha256:
+            described = model.facts["estimator"], model.sha256
+            if (card.estimator, card.model_sha256) != described:
                 raise ValueError(f"it describes another model than {model.data.parent / DESCRIPTION}")
         return card
 
@@ -178,7 +179,7 @@ class ModelCard:
             "Average precision": percent(measured.average_precision),
         }
         if self.max_mcdp is not None:
-            results["Within the bound"] = "yes" if within_bound(measured.mcdp, self.max_mcdp) else "no"
+            results["Verdict on the bound"] = verdict_on(interval, self.max_mcdp)
         return _list(results)
 
     def _people(self) -> list[str]:

@@ -46,8 +46,7 @@ def load(folder: str | Path) -> Any:
     Parameters
     ----------
     folder : path
-        The folder. A folder that is not a whole model is a ValueError. Load boosted trees from sources you
-        trust: the libraries that read them can crash on files made to harm.
+        The folder. A folder that is not a whole model is a ValueError, and so is one with links.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from localparity._text import percent
 from localparity._types import Criterion
-from localparity.metrics._within import within_bound
+from localparity.metrics._within import Verdict, verdict_on, within_bound
 from localparity.models._bound import Measured
 from localparity.models._card import ModelCard
 from localparity.models._rows import FittedOn
@@ -230,6 +230,22 @@ class ModelComparison:
         within = [outcome for outcome in self.outcomes if within_bound(outcome.test.mcdp, self.max_mcdp)]
         return tuple(sorted(within, key=lambda outcome: -outcome.test.average_precision))
 
+    def verdict(self, outcome: Outcome) -> Verdict | None:
+        """Return what the test part says of an outcome and the bound; None where it has no interval.
+
+        Parameters
+        ----------
+        outcome : Outcome
+            One of the outcomes.
+
+        Returns
+        -------
+        str or None
+            "within", "above" or "undecided".
+        """
+        interval = outcome.test.interval
+        return None if interval is None else verdict_on(interval, self.max_mcdp)
+
     def _others_on_test(self) -> str:
         """What is within the bound on test data where the recommended outcome is not."""
         if not self.within_on_test:
@@ -250,6 +266,8 @@ class ModelComparison:
         del values["models"]
         values["recommendation"] = self.recommendation
         values["recommended"] = self.recommended.name
+        verdicts = {outcome.name: self.verdict(outcome) for outcome in self.outcomes}
+        values["verdicts"] = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
         values["within_on_test"] = [outcome.name for outcome in self.within_on_test]
         return values
 

@@ -358,13 +358,15 @@ def plain_group(group: Group) -> Any:
 
 def _read_keys(keys: Any) -> list[Key]:
     """The groups and labels of a header: distinct, and with a label each or none at all."""
-    checked: list[Key] = []
+    checked: dict[Key, None] = {}
     for group, label in keys:
         key = (tuple(group) if isinstance(group, list) else group, label)
         plain_group(key[0])
         if label is not None and (type(label) is not int or label not in (0, 1)):
             raise ValueError(f"a label in keys must be 0, 1 or null, got {label!r}")
-        if key in checked or (checked and (label is None) != (checked[0][1] is None)):
-            raise InputError(f"must be distinct, all with labels or all without, got {keys!r}", "keys")
-        checked.append(key)
-    return checked
+        if key in checked:
+            raise InputError(f"must be distinct, got {key!r} twice", "keys")
+        checked[key] = None
+    if len({label is None for _, label in checked}) > 1:
+        raise InputError("must be all with labels or all without", "keys")
+    return list(checked)

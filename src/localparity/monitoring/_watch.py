@@ -11,7 +11,7 @@ from localparity._validation import as_bounded_epsilon, as_epsilon, as_fraction,
 from localparity.counts import Comparison
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics import Interval
-from localparity.metrics._within import within_bound
+from localparity.metrics._within import Verdict, verdict_on, verdict_text, within_bound
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +187,12 @@ def quiet_sentence(newest: PeriodResult, max_mcdp: float) -> str:
     """Why the newest period raises no alarm."""
     if newest.interval is None:
         return f"period {newest.period} has nothing to compare: {newest.missing}"
-    above = not within_bound(newest.interval.estimate, max_mcdp)
-    relation, ending = ("above", ", which chance could explain") if above else ("within", "")
     what = f"MCDP in {newest.period} is {about(newest.interval.estimate, newest)}"
-    return f"{what}, {relation} the bound of {percent(max_mcdp)}{ending}"
+    return f"{what}, {without_alarm(newest.interval, f'the bound of {percent(max_mcdp)}', max_mcdp)}"
+
+
+def without_alarm(interval: Interval, bound: str, max_mcdp: float) -> str:
+    """What a period says of a bound where nothing raised an alarm."""
+    verdict: Verdict = "within" if verdict_on(interval, max_mcdp) == "within" else "undecided"
+    above = "" if within_bound(interval.estimate, max_mcdp) else ": above it, which chance could explain"
+    return f"{verdict_text(verdict, bound)}{above}"

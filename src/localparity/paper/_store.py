@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._duckdb import quote_text
-from localparity._io._files import check_format, parse_sealed, reading, seal_json, sha256_of, write_whole
+from localparity._io._files import (
+    DESCRIPTION_SIZE,
+    check_format,
+    parse_sealed,
+    read_regular,
+    reading,
+    seal_json,
+    sha256_of,
+    write_whole,
+)
 from localparity._progress import foretold
 from localparity.metrics import abcc, delta_dp, mcdp_profile
 from localparity.metrics._mcdp import PAPER_EPSILONS
@@ -229,7 +238,7 @@ class Store:
         if not path.exists():
             return None
         try:
-            facts = parse_sealed(path.read_bytes())
+            facts = _parse(path)
             problem = _problem(facts, path.with_suffix(".parquet"))
         except (OSError, ValueError, KeyError, TypeError) as error:
             problem = f"{type(error).__name__}: {error}"
@@ -243,7 +252,7 @@ class Store:
         if not self._marker.exists():
             return {}
         with reading(str(self._marker)):
-            mark = parse_sealed(self._marker.read_bytes())
+            mark = _parse(self._marker)
             return {"format": mark["format"], "localparity": mark.get("localparity")}
 
     def _check_format(self) -> None:
@@ -255,6 +264,11 @@ class Store:
             raise ValueError(f"{self.folder} is not a store: it has files and no store.json")
 
 
+def _parse(path: Path) -> dict[str, Any]:
+    """What a file of the store describes."""
+    return parse_sealed(read_regular(path.parent, path.name, at_most=DESCRIPTION_SIZE))
+
+
 def _problem(facts: dict[str, Any], scores: Path) -> str:
     """What is wrong with a run; "" if nothing is."""
     Run(**facts["run"])
@@ -264,7 +278,7 @@ def _problem(facts: dict[str, Any], scores: Path) -> str:
     for name, value in {**facts["metrics"], "seconds": facts["seconds"]}.items():
         if type(value) not in (int, float):
             return f"{name} must be a number, got {value!r}"
-    if sha256_of(scores) != facts["scores_sha256"]:
+    if sha256_of(read_regular(scores.parent, scores.name)) != facts["scores_sha256"]:
         return "the checksum of its scores is wrong"
     return ""
 

@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Unpack
 from xml.etree import ElementTree
 
 from localparity._io._files import sha256_of, write_new
+from localparity._io._sealed import Files
 from localparity._text import points, visible
+from localparity._validation import InputError
 from localparity.auditing._answer import Answer
 from localparity.auditing._document import Document, DocumentKeywords
+from localparity.models._card import ModelCard, card_files
 from localparity.report._markdown import to_markdown
 from localparity.report.page._page import render_page
 
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
 
 
 CHECKSUMS = "SHA256SUMS"
-_CARDS = ("model_card.md", "model_card.json")
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -52,7 +54,7 @@ def write_bundle(
     force : bool
         Overwrite the file if it exists.
     **options
-        ``title``, ``paired``, ``max_mcdp``, ``decide_by`` and ``min_group_size``, as in `write_page`.
+        ``title``, ``paired``, and the others of `Audit.to_json`.
 
     Examples
     --------
@@ -90,9 +92,14 @@ def bundle(document: Document, model: Path | None = None, *, page: str | None = 
     return buffer.getvalue()
 
 
-def _cards(model: Path) -> dict[str, bytes]:
-    """The model card, as it is in the model's folder; a model needs none."""
-    return {name: (model / name).read_bytes() for name in _CARDS if (model / name).is_file()}
+def _cards(model: Path) -> Files:
+    """The model card, checked and written anew; a model needs none."""
+    try:
+        return card_files(ModelCard.read(model))
+    except InputError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return {}
+        raise
 
 
 # A document as JUnit XML, for a pipeline: one test case for each bound that is decided.
@@ -105,7 +112,7 @@ _NOT_XML = re.compile("[\ufffe\uffff]")
 def to_junit(document: Document) -> str:
     """The document, which must have a bound, as a test suite."""
     answers = {name: document.answer(name) for name in document.audits}
-    failures = sum(answer.bound is not None and not answer.bound.within for answer in answers.values())
+    failures = sum(answer.bound is not None and not answer.bound.passes for answer in answers.values())
     counted = {"tests": str(len(answers)), "failures": str(failures), "errors": "0"}
     suites = ElementTree.Element("testsuites", counted)
     suite = ElementTree.SubElement(
@@ -124,8 +131,10 @@ def _add_case(suite: ElementTree.Element, name: str, answer: Answer) -> None:
     assert bound is not None
     test = f"{bound.compared} is at most {points(bound.max_mcdp)}"
     case = ElementTree.SubElement(suite, "testcase", {"classname": _text(name), "name": test})
+    properties = ElementTree.SubElement(case, "properties")
+    ElementTree.SubElement(properties, "property", {"name": "verdict", "value": bound.verdict})
     lines = "\n".join(map(_text, answer.bound_lines))
-    if bound.within:
+    if bound.passes:
         ElementTree.SubElement(case, "system-out").text = lines
     else:
         failure = {"message": _text(answer.verdict or ""), "type": "AssertionError"}

@@ -62,7 +62,7 @@ def answer_lines(document: Document, width: int = 80, pairs: int | None = None) 
     head += _marked("", f"{answer.rates}. {answer.sure}", width)
     if answer.verdict is not None and answer.bound is not None:
         verdict, _, _ = answer.verdict.partition(" Clearest gap: ")  # which the headline is
-        head += _marked("PASS" if answer.bound.within else "FAIL", verdict, width)
+        head += _marked("PASS" if answer.bound.passes else "FAIL", verdict, width)
     if answer.unknown is not None:
         head += _marked("UNKNOWN", answer.unknown, width)
     tail = []
@@ -221,7 +221,7 @@ def _models(document: Document, width: int) -> list[Text]:
         answer, interval = answers[name], document.audits[name].findings[0].interval
         ends = outward_points(interval.low, interval.high, unit=False)
         fractions = ["-" if one is None else f"{one:.3f}" for one in (answer.average_precision, answer.auc)]
-        word = "-" if answer.bound is None else answer.bound.word
+        word = "-" if answer.bound is None else answer.bound.verdict
         numbers = f"{100.0 * interval.estimate:>6.0f}  {ends:>9}  {fractions[0]:>5}  {fractions[1]:>5}"
         lines.append(_line(f"  {shown}  {numbers}  {word}"))
     if len(ranked) > most:

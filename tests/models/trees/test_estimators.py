@@ -215,7 +215,7 @@ def test_a_search_costs_less_than_three_fits_or_four(kind: Any, max_mcdp: float,
         def _train(self, backend: Any, strength: float, title: str, *, short: bool = False) -> Any:
             nonlocal trees
             model = super()._train(backend, strength, title, short=short)
-            trees += model.n_trees()
+            trees += model.forest.n_trees
             return model
 
     options = QUICK | {"n_estimators": 40}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from abc import abstractmethod
 from dataclasses import replace
 from inspect import signature
@@ -255,6 +257,10 @@ def _parse(content: bytes, name: str) -> Any:
     """Return the estimator that `_dump` wrote; types that it does not write are refused, and not made."""
     skops = require("skops.io", extra="skops")
     try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            packed = [entry.filename for entry in archive.infolist() if entry.compress_type]
+        if packed:  # skops packs nothing, and little that is packed may be very much
+            raise ValueError(f"{packed[0]} must not be compressed")
         unknown = _unknown_types(content)
         if not unknown:
             return skops.loads(content, trusted=sorted(_SKLEARN_TYPES))

@@ -1,230 +1,28 @@
-"""LightGBM and XGBoost behind the classifiers, and the checks of their saved trees.
-
-Trees are checked before a library reads them: it may crash or hang on others.
-"""
+"""LightGBM and XGBoost behind the classifiers, and their trees as a `Forest`."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localparity._io._files import parse_json
 from localparity._types import FloatArray
-from localparity._validation import as_number, require
+from localparity._validation import InputError, require
 from localparity.models._base import Pace
 from localparity.models._encoding import CategoryEncoder
 from localparity.models.trees._classifiers import (
     BoostedClassifier,
+    Forest,
     Objective,
     TreeBackend,
-    TreeModel,
     Watched,
     library_names,
 )
-
-_TREE = re.compile(r"^Tree=(\d+)\n", re.MULTILINE)
-_END = "end of trees"
-_WHOLE = re.compile(r"-?\d{1,10}")
-_MOST = 2**31
-
-
-def check_lightgbm(text: str) -> None:
-    """Raise a ValueError unless a text has the trees that its header tells of, each of them whole."""
-    starts = [match.start() for match in _TREE.finditer(text)]
-    end = text.find(_END)
-    if not starts or end < starts[-1] or text.count(_END) != 1 or "\0" in text or "\r" in text:
-        raise ValueError(f"a LightGBM model must have trees, followed by {_END!r}")
-    head = _fields(text[: starts[0]])
-    n_features = _one(head, "max_feature_idx") + 1
-    for name in ("feature_names", "feature_infos"):
-        _check_size(head[name].split(" "), n_features, name)
-    classes = _one(head, "num_class", at_least=1)
-    if _one(head, "num_tree_per_iteration") != classes or len(starts) % classes:
-        raise ValueError(f"num_class must go with {len(starts)} trees, got {classes}")
-    sizes = _wholes(head, "tree_sizes", len(starts))
-    parts = [text[start:after] for start, after in zip(starts, (*starts[1:], end), strict=True)]
-    if sizes != [len(part.encode()) for part in parts]:
-        raise ValueError(f"tree_sizes must be the sizes of the trees, got {head['tree_sizes']!r}")
-    for number, part in enumerate(parts):
-        fields = _fields(part)
-        if _one(fields, "Tree") != number:
-            raise ValueError(f"Tree={fields['Tree']} must be Tree={number}")
-        _check_lightgbm_tree(fields, n_features)
-
-
-def _check_lightgbm_tree(fields: Mapping[str, str], n_features: int) -> None:
-    leaves = _one(fields, "num_leaves", at_least=1)
-    splits, categories = leaves - 1, _one(fields, "num_cat")
-    for name in ("leaf_value", "leaf_weight", "leaf_count", "leaf_const"):
-        if name == "leaf_value" or fields.get(name):
-            _numbers(fields, name, leaves)
-    for name in ("threshold", "split_gain", "internal_value", "internal_weight", "internal_count"):
-        if (splits and name == "threshold") or fields.get(name):
-            # A split of the missing values from all others has an infinite threshold.
-            _numbers(fields, name, splits, finite=False)
-    if fields.get("is_linear", "0") != "0":
-        terms = sum(_wholes(fields, "num_features", leaves, most=n_features))
-        _wholes(fields, "leaf_features", terms, most=n_features - 1)
-        _numbers(fields, "leaf_coeff", terms)
-    if not splits:
-        return
-    _wholes(fields, "split_feature", splits, most=n_features - 1)
-    kinds = _wholes(fields, "decision_type", splits, most=255)
-    left, right = (_wholes(fields, name, splits, least=-leaves) for name in ("left_child", "right_child"))
-    # A leaf is a negative number; here it comes after the splits.
-    children = [
-        [child if child >= 0 else splits + ~child for child in pair] for pair in zip(left, right, strict=True)
-    ]
-    if count_reached(children + [[]] * leaves) != splits + leaves:
-        raise ValueError(f"left_child and right_child must make a tree of {leaves} leaves")
-    if categories:
-        _check_categories(fields, categories)
-    chosen = [
-        float(value) for value, kind in zip(fields["threshold"].split(), kinds, strict=True) if kind & 1
-    ]
-    if any(not (value.is_integer() and 0 <= value < categories) for value in chosen):
-        raise ValueError(f"threshold must be one of {categories} sets of categories, got {chosen}")
-
-
-def _check_categories(fields: Mapping[str, str], categories: int) -> None:
-    bounds = _wholes(fields, "cat_boundaries", categories + 1)
-    if bounds[0] != 0 or any(after < before for before, after in pairwise(bounds)):
-        raise ValueError(f"cat_boundaries must rise from 0, got {bounds}")
-    _wholes(fields, "cat_threshold", bounds[-1], most=2**32 - 1)
-
-
-def check_xgboost(content: bytes) -> None:
-    """Raise a ValueError unless JSON has the trees that it tells of, each of them whole."""
-    learner = parse_json(content)["learner"]
-    n_features = int(learner["learner_model_param"]["num_feature"])
-    for name in ("feature_names", "feature_types"):
-        if learner.get(name):
-            _check_size(learner[name], n_features, name)
-    booster = learner["gradient_booster"]
-    if booster["name"] != "gbtree":
-        raise ValueError(f"the booster must be gbtree, got {booster['name']!r}")
-    model = booster["model"]
-    trees = model["trees"]
-    _check_size(trees, int(model["gbtree_model_param"]["num_trees"]), "trees")
-    if model["tree_info"] != [0] * len(trees):
-        raise ValueError("tree_info must be 0 for each tree")
-    rounds = model["iteration_indptr"]
-    if rounds[0] != 0 or rounds[-1] != len(trees) or rounds != sorted(map(_whole, rounds)):
-        raise ValueError(f"iteration_indptr must rise from 0 to {len(trees)}, got {rounds}")
-    for number, tree in enumerate(trees):
-        _check_xgboost_tree(tree, number, n_features)
-
-
-def _check_xgboost_tree(tree: Mapping[str, Any], number: int, n_features: int) -> None:
-    parameters = {name: int(value) for name, value in tree["tree_param"].items()}
-    nodes, deleted = parameters["num_nodes"], parameters["num_deleted"]
-    if (tree["id"], parameters["num_feature"], parameters["size_leaf_vector"]) != (
-        number,
-        n_features,
-        1,
-    ) or nodes < 1:
-        raise ValueError(f"tree {number} must have its number, {n_features} features and one value in a leaf")
-    for name in ("left_children", "right_children", "parents", "split_indices", "default_left", "split_type"):
-        _check_size(tree[name], nodes, name)
-        for value in tree[name]:
-            _whole(value)
-    for name in ("base_weights", "loss_changes", "split_conditions", "sum_hessian"):
-        _check_size(tree[name], nodes, name)
-        for value, child in zip(tree[name], tree["left_children"], strict=True):
-            _check_number(value, name, finite=child == -1)
-    left, right = tree["left_children"], tree["right_children"]
-    children = [[] if one == -1 == other else [one, other] for one, other in zip(left, right, strict=True)]
-    if count_reached(children) != nodes - deleted:
-        raise ValueError(f"left_children and right_children must make a tree of {nodes - deleted} nodes")
-    for node, pair in enumerate(children):
-        if pair and not 0 <= tree["split_indices"][node] < n_features:
-            raise ValueError(f"split_indices must be below {n_features}, got {tree['split_indices'][node]}")
-        if any(tree["parents"][child] != node for child in pair):
-            raise ValueError(f"the parent of nodes {pair} must be {node}")
-    _check_xgboost_categories(tree, nodes)
-
-
-def _check_xgboost_categories(tree: Mapping[str, Any], nodes: int) -> None:
-    categories = [_whole(value) for value in tree["categories"]]
-    split = [_whole(value) for value in tree["categories_nodes"]]
-    starts, sizes = (
-        [_whole(value) for value in tree[f"categories_{name}"]] for name in ("segments", "sizes")
-    )
-    _check_size(starts, len(split), "categories_segments")
-    _check_size(sizes, len(split), "categories_sizes")
-    by_category = [node for node in range(nodes) if tree["split_type"][node] == 1]
-    inside = all(
-        start >= 0 and 0 < size <= len(categories) - start for start, size in zip(starts, sizes, strict=True)
-    )
-    if split != by_category or not inside or any(not 0 <= value < 2**24 for value in categories):
-        raise ValueError("categories must be those of the nodes that split by them")
-
-
-def count_reached(children: Sequence[Sequence[int]]) -> int:
-    """The number of nodes from the first one down; -1 where one is reached twice or does not exist."""
-    reached, waiting = {0}, [0]
-    while waiting:
-        for child in children[waiting.pop()]:
-            if child in reached or not 0 <= child < len(children):
-                return -1
-            reached.add(child)
-            waiting.append(child)
-    return len(reached)
-
-
-def _fields(text: str) -> dict[str, str]:
-    """The values by their names, a line each."""
-    pairs = [line.partition("=")[::2] for line in text.split("\n") if "=" in line]
-    if len({name for name, _ in pairs}) < len(pairs):
-        raise ValueError("a field must be given once")
-    return dict(pairs)
-
-
-def _one(fields: Mapping[str, str], name: str, *, at_least: int = 0) -> int:
-    return _wholes(fields, name, 1, least=at_least)[0]
-
-
-def _wholes(
-    fields: Mapping[str, str], name: str, size: int, *, least: int = 0, most: int = _MOST
-) -> list[int]:
-    """The whole numbers of a field, between a least and a largest one."""
-    texts = fields[name].split()
-    _check_size(texts, size, name)
-    for text in texts:
-        if not _WHOLE.fullmatch(text) or not least <= int(text) <= most:
-            raise ValueError(f"{name} must be whole numbers between {least} and {most}, got {text!r}")
-    return [int(text) for text in texts]
-
-
-def _numbers(fields: Mapping[str, str], name: str, size: int, *, finite: bool = True) -> None:
-    texts = fields[name].split()
-    _check_size(texts, size, name)
-    for text in texts:
-        _check_number(float(text.replace("_", "x")), name, finite=finite)
-
-
-def _check_number(value: Any, name: str, *, finite: bool) -> None:
-    """Check a number, which may be infinite only in a split."""
-    if type(value) not in (int, float) or math.isnan(value) or (finite and math.isinf(value)):
-        raise ValueError(f"{name} must be {'finite ' if finite else ''}numbers, got {value!r}")
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int or not -_MOST < value < 2**32:
-        raise ValueError(f"a tree must have whole numbers, got {value!r}")
-    return value
-
-
-def _check_size(values: Iterable[Any], size: int, name: str) -> None:
-    n_values = len(list(values))
-    if n_values != size:
-        raise ValueError(f"{name} must have {size} values, got {n_values}")
-
+from localparity.models.trees._kernels import BY_CATEGORY, MISSING_LEFT, ZERO_MISSING
 
 OBJECTIVE_NAMES = ("objective", "objective_type", "app", "application", "loss")
 """LightGBM's names for the parameter that the estimators set."""
@@ -252,30 +50,70 @@ def lightgbm_dataset(
     return lightgbm().Dataset(features, labels, categorical_feature=places, **named, **options)
 
 
-def parse_lightgbm(content: bytes) -> Any:
-    """Return the booster that a text describes, once its trees are checked."""
-    text = content.decode()
-    check_lightgbm(text)
-    return lightgbm().Booster(model_str=text)
+def lightgbm_forest(booster: Any, start: float = 0.0) -> Forest:
+    """Return the trees of a booster that was just grown, up to the best where it stopped early."""
+    text, _, _ = booster.model_to_string().partition("\nend of trees")
+    head, *texts = re.split(r"^Tree=\d+$", text, flags=re.M)
+    fields = [dict(re.findall("^(.+?)=(.*)$", text, re.M)) for text in texts]
+    if any(tree.get("is_linear", "0") != "0" for tree in fields):
+        raise InputError("must not ask for linear trees, which cannot be saved", "booster_params")
+    trees, sets = [], [np.zeros(0, np.int64)]
+    for tree in fields:
+        bounds = _whole(tree, "cat_boundaries") if int(tree["num_cat"]) else np.zeros(1, np.int64)
+        trees.append(_lightgbm_nodes(tree, len(sets) - 1))
+        sets += np.split(_whole(tree, "cat_threshold"), bounds[1:-1])[: bounds.size - 1]
+    outputs = int(re.findall(r"^num_tree_per_iteration=(\d+)$", head, re.M)[0])
+    if re.search("^average_output$", head, re.M):
+        for nodes in trees:
+            nodes["value"][nodes["feature"] < 0] *= outputs / len(trees)
+    return _joined(trees, sets, n_features=booster.num_feature(), n_outputs=outputs, start=start)
 
 
-class _LightGBMModel(TreeModel):
-    def margins(self, features: Any) -> FloatArray:
-        return np.asarray(self.booster.predict(features, raw_score=True), dtype=np.float64) + self.start
+def _whole(tree: dict[str, str], name: str) -> NDArray[np.int64]:
+    return np.array(tree.get(name, "").split(), dtype=np.int64)
 
-    def n_trees(self) -> int:
-        return int(self.booster.num_trees())
 
-    def dump(self) -> tuple[dict[str, Any], bytes]:
-        return {"start": self.start}, str(self.booster.model_to_string()).encode()
+def _lightgbm_nodes(tree: dict[str, str], sets: int) -> dict[str, NDArray[Any]]:
+    """Return the splits of a tree and then its leaves, after so many sets of categories."""
+    leaves = np.array(tree["leaf_value"].split(), dtype=np.float64)
+    values = np.array(tree.get("threshold", "").split(), dtype=np.float64)
+    kinds, none = _whole(tree, "decision_type"), np.zeros(leaves.size)
+    missing, by_category = kinds >> 2 & 3, kinds & 1 > 0
+    # Where nothing was missing at the fit, a missing number is 0. A missing category is in no set.
+    goes_left = np.where(missing > 0, kinds & 2 > 0, values >= 0.0) & ~by_category
+    zero_missing = ~by_category & (missing == 1)
+    flags = BY_CATEGORY * by_category + MISSING_LEFT * goes_left + ZERO_MISSING * zero_missing
+    children = {}
+    for name in ("left", "right"):
+        child = _whole(tree, f"{name}_child")
+        children[name] = np.concatenate([np.where(child < 0, values.size + ~child, child), none])
+    return {
+        "feature": np.concatenate([_whole(tree, "split_feature"), none - 1]),
+        **children,
+        "flags": np.concatenate([flags, none]),
+        "value": np.concatenate([values + sets * by_category, leaves]),
+    }
 
-    @classmethod
-    def parse(cls, described: dict[str, Any], content: bytes) -> Self:
-        return cls(parse_lightgbm(content), as_number(described["start"], "start"))
+
+def _joined(trees: list[dict[str, NDArray[Any]]], sets: list[NDArray[Any]], **options: Any) -> Forest:
+    """Return trees, whose children are counted from their roots, as one forest; the first set is empty."""
+    sizes = np.array([tree["feature"].size for tree in trees])
+    roots = np.cumsum(sizes) - sizes
+    arrays = {name: np.concatenate([tree[name] for tree in trees]) for name in trees[0]}
+    return Forest(
+        feature=arrays["feature"].astype(np.int32),
+        left=(arrays["left"] + np.repeat(roots, sizes)).astype(np.int32),
+        right=(arrays["right"] + np.repeat(roots, sizes)).astype(np.int32),
+        flags=arrays["flags"].astype(np.uint8),
+        value=arrays["value"].astype(np.float64),
+        roots=roots.astype(np.int32),
+        bounds=np.cumsum([words.size for words in sets]).astype(np.int32),
+        words=np.concatenate(sets).astype(np.uint32),
+        **options,
+    )
 
 
 class _LightGBMBackend(TreeBackend):
-    model_type = _LightGBMModel
     objective_names = OBJECTIVE_NAMES
     common_parameters = staticmethod(lightgbm_parameters)
 
@@ -294,10 +132,10 @@ class _LightGBMBackend(TreeBackend):
                 options["callbacks"] = [lightgbm().early_stopping(self.patience, verbose=False)]
         parameters = self.parameters | {"learning_rate": pace.learning_rate}
         parameters |= {"objective": objective, "metric": "none"}
-        booster = lightgbm().train(parameters, self.training, pace.steps, **options)
-        if self.patience is None:
-            return booster
-        return lightgbm().Booster(model_str=booster.model_to_string())
+        return lightgbm().train(parameters, self.training, pace.steps, **options)
+
+    def forest(self, booster: Any) -> Forest:
+        return lightgbm_forest(booster, self.start)
 
 
 class LocalParityLGBMClassifier(BoostedClassifier):
@@ -317,7 +155,7 @@ class LocalParityLGBMClassifier(BoostedClassifier):
     Attributes
     ----------
     booster_ : lightgbm.Booster
-        The trees.
+        What grew the trees; a model that was loaded has none.
     start_ : float
         The margin before the first tree, which the booster itself does not add.
     n_estimators_, classes_, groups_, strength_, text_features_, trials_, bound_met_, promise_
@@ -333,7 +171,6 @@ class LocalParityLGBMClassifier(BoostedClassifier):
     True
     """
 
-    _model_type = _LightGBMModel
     _backend_type = _LightGBMBackend
     _libraries = ("lightgbm",)
 
@@ -342,29 +179,49 @@ def _xgboost() -> Any:
     return require("xgboost", extra="boost")
 
 
-class _XGBoostModel(TreeModel):
-    def margins(self, features: Any) -> FloatArray:
-        names, types = self.booster.feature_names, self.booster.feature_types
-        rows = _xgboost().DMatrix(features, feature_names=names, feature_types=types, enable_categorical=True)
-        return np.asarray(self.booster.predict(rows, output_margin=True), dtype=np.float64)
+def xgboost_forest(booster: Any) -> Forest:
+    """Return the trees of a booster that was just grown."""
+    learner = parse_json(bytes(booster.save_raw("json")))["learner"]
+    sets = [np.zeros(0, np.uint32)]
+    trees = [_xgboost_nodes(tree, sets) for tree in learner["gradient_booster"]["model"]["trees"]]
+    # The margin by the library's own steps, so that the bits are the same.
+    score = np.float32(learner["learner_model_param"]["base_score"].strip("[]"))
+    start = float(np.float32(-math.log(float(np.float32(1.0) / score - np.float32(1.0)))))
+    return _joined(trees, sets, n_features=booster.num_features(), start=start, single=True)
 
-    def n_trees(self) -> int:
-        return int(self.booster.num_boosted_rounds())
 
-    def dump(self) -> tuple[dict[str, Any], bytes]:
-        return {"start": self.start}, bytes(self.booster.save_raw("json"))
-
-    @classmethod
-    def parse(cls, described: dict[str, Any], content: bytes) -> Self:
-        check_xgboost(content)
-        booster = _xgboost().Booster()
-        booster.load_model(bytearray(content))
-        return cls(booster, as_number(described["start"], "start"))
+def _xgboost_nodes(tree: dict[str, Any], sets: list[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the nodes of a tree from its root down, and add its sets of categories to the others."""
+    order, left, right = [0], tree["left_children"], tree["right_children"]
+    for node in order:
+        order += [left[node], right[node]] if left[node] >= 0 else []
+    places = np.zeros(len(left), np.int64)
+    places[order] = np.arange(len(order))
+    values = np.array(tree["split_conditions"], dtype=np.float32)
+    splits, by_category = np.array(left) >= 0, np.zeros(len(left), dtype=bool)
+    # A number goes left below the condition, which is: at or below the next lower number.
+    values[splits] = np.nextafter(values[splits], np.float32(-np.inf))
+    for node, first, size in zip(
+        tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True
+    ):
+        chosen = np.array(tree["categories"][first : first + size])
+        words = np.zeros(chosen.max() // 32 + 1, np.uint32)
+        np.bitwise_or.at(words, chosen // 32, np.uint32(1) << (chosen % 32).astype(np.uint32))
+        by_category[node], values[node] = True, len(sets) - 1
+        sets.append(words)
+    # A category of the set goes right; here it goes left.
+    goes_left = splits & (np.array(tree["default_left"], dtype=bool) != by_category)
+    return {
+        "feature": np.where(splits, tree["split_indices"], -1)[order],
+        "left": places[np.where(by_category, right, left)[order]],
+        "right": places[np.where(by_category, left, right)[order]],
+        "flags": (BY_CATEGORY * by_category + MISSING_LEFT * goes_left)[order],
+        "value": values[order],
+    }
 
 
 class _XGBoostBackend(TreeBackend):
-    model_type = _XGBoostModel
-    objective_names = ("objective",)
+    objective_names = ("objective", "booster")
 
     @staticmethod
     def common_parameters(seed: int, n_jobs: int | None) -> dict[str, Any]:
@@ -397,6 +254,9 @@ class _XGBoostBackend(TreeBackend):
             }
         booster = _xgboost().train(parameters, self.training, pace.steps, obj=objective, **options)
         return booster if self.patience is None else booster[: booster.best_iteration + 1]
+
+    def forest(self, booster: Any) -> Forest:
+        return xgboost_forest(booster)
 
 
 class LocalParityXGBClassifier(BoostedClassifier):
@@ -435,8 +295,10 @@ class LocalParityXGBClassifier(BoostedClassifier):
 
     Attributes
     ----------
-    booster_, n_estimators_, start_ : xgboost.Booster, int and float
-        The trees, their number, and the margin before the first.
+    booster_ : xgboost.Booster
+        What grew the trees; a model that was loaded has none.
+    n_estimators_, start_ : int and float
+        The number of trees, and the margin before the first.
     classes_, groups_, strength_, text_features_, trials_, bound_met_, promise_
         As in `LocalParityClassifier`.
 
@@ -450,6 +312,5 @@ class LocalParityXGBClassifier(BoostedClassifier):
     (2000, 2)
     """
 
-    _model_type = _XGBoostModel
     _backend_type = _XGBoostBackend
     _libraries = ("xgboost",)

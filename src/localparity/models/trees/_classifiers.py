@@ -6,18 +6,22 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from localparity._compiled import MANY
+from localparity._io._sealed import Files
 from localparity._progress import Progress
 from localparity._types import Criterion, FloatArray, Seed
-from localparity._validation import InputError, as_count
+from localparity._validation import InputError, as_count, as_number
 from localparity.metrics import mcdp
 from localparity.models._base import Backend, BoundedClassifier, Model, Pace
 from localparity.models._encoding import CategoryEncoder
 from localparity.models._rows import TrainingRows
-from localparity.models.trees._objective import TEMPERATURE, MCDPObjective, logistic
+from localparity.models.trees import _kernels
+from localparity.models.trees._objective import TEMPERATURE, MCDPObjective, each_part, logistic
 
 _REFUSED = set('[]<>{}",:')
 
@@ -41,35 +45,181 @@ def check_booster_params(params: Mapping[str, Any] | None, refused: Iterable[str
 
 def library_names(encoder: CategoryEncoder) -> list[str] | None:
     """Return the columns' names, or None where one has a character that a library refuses."""
-    return None if any(_REFUSED & set(name) for name in encoder.names_) else encoder.names_
+    refused = any(_REFUSED & set(name) or not name.isprintable() for name in encoder.names_)
+    return None if refused else encoder.names_
+
+
+_ZERO = float(np.float32(1e-35))
+"""The largest size of a number that LightGBM takes for 0."""
+
+_ARRAYS = {
+    "feature": ("nodes", "<i4"),
+    "left": ("nodes", "<i4"),
+    "right": ("nodes", "<i4"),
+    "flags": ("nodes", "|u1"),
+    "value": ("nodes", "<f8"),
+    "roots": ("roots", "<i4"),
+    "bounds": ("bounds", "<i4"),
+    "words": ("words", "<u4"),
+}
+"""The arrays of a forest in the order of its file: whose size they have, and how numbers are written."""
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Trees of any library as arrays that are checked, so that predicting takes no library and always ends.
+
+    A node is a leaf, whose feature is -1, or a split. A split sends a row left where its feature is at most
+    the split's value or, by category, is in the set of that number; `flags` say where missing values go.
+    Children come after their parents. The trees take turns with the outputs, which start at `start`.
+
+    Set k of categories is the bits of ``words[bounds[k]:bounds[k + 1]]``. With `single`, features and sums
+    are rounded to single precision, as XGBoost does; without, tiny numbers are 0, as LightGBM has it.
+    """
+
+    feature: NDArray[np.int32]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    flags: NDArray[np.uint8]
+    value: FloatArray
+    roots: NDArray[np.int32]
+    bounds: NDArray[np.int32]
+    words: NDArray[np.uint32]
+    n_features: int
+    n_outputs: int = 1
+    start: float = 0.0
+    single: bool = False
+
+    def __post_init__(self) -> None:
+        nodes, sets, splits = self.feature.size, self.bounds.size - 1, self.feature >= 0
+        chosen = self.value[splits & (self.flags & _kernels.BY_CATEGORY > 0)]
+        turns = f"be as many for each of {self.n_outputs} outputs"
+        for name, holds, expected in (
+            ("feature", _between(self.feature, -1, self.n_features), f"be below {self.n_features}"),
+            ("left", _descends(self.left, splits), "come after its parent"),
+            ("right", _descends(self.right, splits), "come after its parent"),
+            ("flags", _between(self.flags, 0, 8), "be below 8"),
+            ("value", not np.isnan(self.value).any(), "not be NaN"),
+            ("value", bool(np.isfinite(self.value[~splits]).all()), "be finite in leaves"),
+            ("value", _between(chosen, 0, sets), f"be one of {sets} sets of categories"),
+            ("value", bool((chosen == np.floor(chosen)).all()), "be the whole number of a set of categories"),
+            ("roots", _between(self.roots, 0, nodes), f"be below {nodes}"),
+            ("roots", self.roots.size % self.n_outputs == 0, turns),
+            ("bounds", bool((np.diff(self.bounds) >= 0).all()), "ascend"),
+            ("bounds", self.bounds[0] == 0 and self.bounds[-1] == self.words.size, "be those of the words"),
+        ):
+            if not holds:
+                raise InputError(f"must {expected}", name)
+
+    @property
+    def n_trees(self) -> int:
+        """The number of trees."""
+        return self.roots.size
+
+    def margins(self, features: FloatArray) -> FloatArray:
+        """Return the margins of rows, of shape (n_rows, n_outputs)."""
+        if features.shape[1] != self.n_features:
+            raise InputError(f"must have {self.n_features} columns, got {features.shape[1]}", "X")
+        if self.single:
+            with np.errstate(over="ignore"):
+                features = features.astype(np.float32).astype(np.float64)
+        else:
+            features = np.where(np.abs(features) <= _ZERO, 0.0, features)
+        sums = np.full((len(features), self.n_outputs), self.start)
+        nodes = self.feature, self.left, self.right, self.flags, self.value
+        trees = self.roots, self.bounds, self.words
+        step = max(1, MANY // self.n_trees)
+
+        def add(rows: slice) -> None:
+            for first in range(rows.start, rows.stop, step):
+                some = slice(first, min(first + step, rows.stop))
+                _kernels.add_leaves(features[some], nodes, trees, self.single, sums[some])
+
+        each_part(add, len(features))
+        return sums
+
+    def dump(self) -> tuple[dict[str, Any], bytes]:
+        """Return what describes the trees in JSON, and the content of their file."""
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        described = {
+            "features": self.n_features,
+            "outputs": self.n_outputs,
+            "start": self.start,
+            "single": self.single,
+            **{size: arrays[name].size for name, (size, _) in _ARRAYS.items()},
+        }
+        return described, b"".join(array.astype(_ARRAYS[name][1]).tobytes() for name, array in arrays.items())
+
+    @classmethod
+    def parse(cls, described: dict[str, Any], content: bytes) -> Self:
+        """Return the trees that `dump` wrote; anything else is a ValueError."""
+        sizes = {
+            size: as_count(described[size], size, at_least=0 if size == "words" else 1)
+            for size, _ in _ARRAYS.values()
+        }
+        parts = {name: (sizes[size], np.dtype(written)) for name, (size, written) in _ARRAYS.items()}
+        expected = sum(size * dtype.itemsize for size, dtype in parts.values())
+        if len(content) != expected:
+            raise ValueError(f"the trees must take {expected} bytes, got {len(content)}")
+        arrays, first = {}, 0
+        for name, (size, dtype) in parts.items():
+            arrays[name] = np.frombuffer(content, dtype, size, first).astype(dtype.newbyteorder("="))
+            first += size * dtype.itemsize
+        return cls(
+            **arrays,
+            n_features=as_count(described["features"], "features"),
+            n_outputs=as_count(described["outputs"], "outputs"),
+            start=as_number(described["start"], "start"),
+            single=described["single"] is True,
+        )
+
+
+def check_width(forest: Forest, n_features: int) -> None:
+    """Refuse trees for tables of another width."""
+    if forest.n_features != n_features:
+        raise ValueError(f"the trees have {forest.n_features} features, expected {n_features}")
+
+
+def _between(numbers: NDArray[Any], least: int, above: int) -> bool:
+    """Whether all numbers are at least one bound and below another."""
+    return bool(((numbers >= least) & (numbers < above)).all())
+
+
+def _descends(children: NDArray[Any], splits: NDArray[np.bool_]) -> bool:
+    """Whether the children of splits are nodes that come after their parents."""
+    after = (children > np.arange(children.size)) & (children < children.size)
+    return bool(after[splits].all())
 
 
 @dataclass(frozen=True)
 class TreeModel(Model):
-    """A booster of one library, and the margin of every row before its first tree."""
+    """The trees of a classifier and, until it is saved, the booster that grew them."""
 
     filename: ClassVar[str] = "model.trees"
 
-    booster: Any
-    start: float
-
-    @abstractmethod
-    def margins(self, features: Any) -> FloatArray:
-        """Return the margins of rows."""
-
-    @abstractmethod
-    def n_trees(self) -> int:
-        """Return the number of trees."""
+    forest: Forest
+    booster: Any = None
 
     def scores(self, features: Any) -> FloatArray:
         """Return the probability of the second class for each row."""
-        return logistic(self.margins(features))
+        return logistic(self.forest.margins(features)[:, 0])
+
+    def dump(self) -> tuple[dict[str, Any], bytes]:
+        """Return what describes the model in JSON, and the content of its file."""
+        return self.forest.dump()
+
+    @classmethod
+    def parse(cls, described: dict[str, Any], content: bytes) -> Self:
+        """Return the model that `dump` wrote; anything else is a ValueError."""
+        forest = Forest.parse(described, content)
+        if forest.n_outputs != 1:
+            raise InputError(f"must be 1, got {forest.n_outputs}", "outputs")
+        return cls(forest)
 
 
 class TreeBackend(Backend):
     """Grows the trees of one library; `objective_names` are its names for what the classifier sets itself."""
 
-    model_type: ClassVar[type[TreeModel]]
     objective_names: ClassVar[tuple[str, ...]]
 
     def __init__(
@@ -106,7 +256,11 @@ class TreeBackend(Backend):
 
     @abstractmethod
     def grow(self, objective: Objective, pace: Pace, watched: Watched | None) -> Any:
-        """Return a booster; with a patience, without the trees after the best."""
+        """Return a booster."""
+
+    @abstractmethod
+    def forest(self, booster: Any) -> Forest:
+        """Return the trees of a booster; with a patience, without those after the best."""
 
     def train(self, strength: float, pace: Pace, progress: Progress | None = None) -> TreeModel:
         """Return the trees grown at a strength."""
@@ -132,7 +286,8 @@ class TreeBackend(Backend):
         watched: Watched | None = None
         if rows is not None and (self.patience is not None or progress is not None):
             watched = self.dataset(rows.features, self.training), validation_loss
-        return self.model_type(self.grow(derivatives, pace, watched), self.start)
+        booster = self.grow(derivatives, pace, watched)
+        return TreeModel(self.forest(booster), booster)
 
 
 _STRENGTH = 0.2
@@ -141,6 +296,7 @@ _STRENGTH = 0.2
 class BoostedClassifier(BoundedClassifier):
     """The parameters of boosted trees; see `LocalParityXGBClassifier`."""
 
+    _model_type = TreeModel
     _backend_type: ClassVar[type[TreeBackend]]
     model_: TreeModel
     _unsaved: ClassVar[dict[str, Any]] = {"verbose": False}
@@ -184,18 +340,24 @@ class BoostedClassifier(BoundedClassifier):
 
     @property
     def booster_(self) -> Any:
-        """The library's own booster."""
+        """The library's own booster; a model that was loaded has none."""
+        if self.model_.booster is None:
+            raise AttributeError("booster_ is not saved: a model that was loaded has its trees alone")
         return self.model_.booster
 
     @property
     def start_(self) -> float:
         """The margin before the first tree."""
-        return self.model_.start
+        return self.model_.forest.start
 
     @property
     def n_estimators_(self) -> int:
         """How many trees there are."""
-        return self.model_.n_trees()
+        return self.model_.forest.n_trees
 
     def _default_strength(self) -> float:
         return _STRENGTH
+
+    def _restore(self, learned: dict[str, Any], files: Files) -> None:
+        super()._restore(learned, files)
+        check_width(self.model_.forest, self.n_features_in_)

@@ -11,6 +11,9 @@ from localparity._types import FloatArray
 ORDERS = 4
 """How many moments of the scores inside a bin are kept."""
 
+BY_CATEGORY, MISSING_LEFT, ZERO_MISSING = 1, 2, 4
+"""What the flags of a split say: it is by category, missing values go left, zeros count as missing."""
+
 
 @compiled
 def bin_moments(
@@ -169,3 +172,37 @@ def highest_level(
         else:
             too_high = middle
     return level, low, high
+
+
+@compiled
+def add_leaves(
+    features: FloatArray,
+    nodes: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8], FloatArray],
+    trees: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]],
+    single: bool,
+    sums: FloatArray,
+) -> None:
+    """Add the leaf that each tree has for each row to the row's sums, of which the trees take turns."""
+    feature, left, right, flags, value = nodes
+    roots, bounds, words = trees
+    for tree in range(roots.size):
+        output = tree % sums.shape[1]
+        for row in range(sums.shape[0]):
+            node = roots[tree]
+            while feature[node] >= 0:
+                number = features[row, feature[node]]
+                flag = flags[node]
+                if np.isnan(number) or (flag & ZERO_MISSING and number == 0.0):
+                    goes_left = flag & MISSING_LEFT != 0
+                elif flag & BY_CATEGORY:
+                    first = bounds[int(value[node])]
+                    last = bounds[int(value[node]) + 1]
+                    goes_left = False
+                    if 0.0 <= number < 32.0 * (last - first):
+                        category = int(number)
+                        goes_left = (words[first + category // 32] >> np.uint32(category % 32)) & 1 != 0
+                else:
+                    goes_left = number <= value[node]
+                node = left[node] if goes_left else right[node]
+            total = sums[row, output] + value[node]
+            sums[row, output] = np.float32(total) if single else total

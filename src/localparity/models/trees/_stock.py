@@ -20,10 +20,11 @@ from localparity.models.trees._boosters import (
     OBJECTIVE_NAMES,
     lightgbm,
     lightgbm_dataset,
+    lightgbm_forest,
     lightgbm_parameters,
-    parse_lightgbm,
 )
-from localparity.models.trees._classifiers import check_booster_params
+from localparity.models.trees._classifiers import Forest, check_booster_params, check_width
+from localparity.models.trees._objective import logistic
 
 _FILENAME = "model.trees"
 _LEARNING_RATE, _LEAVES = 0.05, 15
@@ -37,7 +38,7 @@ class StockTrees(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
     """
 
     classes_: NDArray[Any]
-    booster_: Any
+    forest_: Forest
     _libraries = ("lightgbm",)
 
     def __init__(
@@ -56,7 +57,7 @@ class StockTrees(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
     def fit(self, X: Any, y: NDArray[Any], *, sample_weight: FloatArray | None = None) -> Self:
         """Grow the trees."""
         rounds = as_count(self.n_estimators, "n_estimators")
-        further = check_booster_params(self.booster_params, OBJECTIVE_NAMES)
+        further = check_booster_params(self.booster_params, (*OBJECTIVE_NAMES, "sigmoid"))
         weights = np.ones(len(y)) if sample_weight is None else sample_weight
         if not (weights > 0.0).all():
             indexes = np.flatnonzero(weights > 0.0)
@@ -75,27 +76,30 @@ class StockTrees(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
         }
         features, targets = self._learn_features(X, weights), labels.astype(np.float64)
         training = lightgbm_dataset(self.encoder_, features, targets, weight=weights, params=parameters)
-        self.booster_ = lightgbm().train(parameters, training, rounds)
+        self.forest_ = lightgbm_forest(lightgbm().train(parameters, training, rounds))
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class."""
         check_is_fitted(self)
-        shares = np.asarray(self.booster_.predict(self._read_features(X)), dtype=np.float64)
-        return np.column_stack([1.0 - shares, shares]) if shares.ndim == 1 else shares
+        from scipy.special import softmax
+
+        margins = self.forest_.margins(self._read_features(X))
+        if len(self.classes_) != 2:
+            return np.asarray(softmax(margins, axis=1))
+        shares = logistic(margins[:, 0])
+        return np.column_stack([1.0 - shares, shares])
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
+        described, content = self.forest_.dump()
         learned = self._dump_features() | dump_classes(self.classes_)
-        return learned, {_FILENAME: str(self.booster_.model_to_string()).encode()}
+        return {**learned, "trees": described}, {_FILENAME: content}
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         self._restore_features(learned)
-        self.booster_ = parse_lightgbm(files[_FILENAME])
-        if self.booster_.num_feature() != self.n_features_in_:
-            raise ValueError(
-                f"the trees have {self.booster_.num_feature()} features, expected {self.n_features_in_}"
-            )
+        self.forest_ = Forest.parse(learned["trees"], files[_FILENAME])
+        check_width(self.forest_, self.n_features_in_)
         self.classes_ = restore_classes(learned)
-        trees = self.booster_.num_model_per_iteration()
-        if self.classes_.ndim != 1 or trees != (len(self.classes_) if len(self.classes_) != 2 else 1):
+        expected = len(self.classes_) if len(self.classes_) != 2 else 1
+        if self.classes_.ndim != 1 or self.forest_.n_outputs != expected:
             raise ValueError(f"the trees are not those of the classes {learned['classes']!r}")

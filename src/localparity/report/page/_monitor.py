@@ -19,9 +19,8 @@ from localparity._validation import OutputExistsError
 from localparity.auditing._tables import ReportTable, Shown
 from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS
 from localparity.metrics import Interval
-from localparity.metrics._within import within_bound
 from localparity.monitoring import Monitor, PeriodResult, Watch, WindowResult
-from localparity.monitoring._watch import APPROXIMATE, about, how_many
+from localparity.monitoring._watch import APPROXIMATE, about, how_many, without_alarm
 from localparity.report.displays._base import thin_steps
 from localparity.report.page._data import pack
 from localparity.report.page._notebook import card, figure
@@ -67,9 +66,8 @@ class MonitorDocument:
         value = f"MCDP in {newest.period} is {whole_percent(newest.interval.estimate)}"
         if bound is None:
             return value
-        if within_bound(newest.interval.estimate, bound):
-            return f"No alarm: {value}, within the bound of {100 * bound:g}%"
-        return f"No alarm: {value}, above the bound of {100 * bound:g}%, which chance could explain"
+        limit = f"the bound of {100 * bound:g}%"
+        return f"No alarm: {value}, {without_alarm(newest.interval, limit, bound)}"
 
     @property
     def sentences(self) -> list[str]:

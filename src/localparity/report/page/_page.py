@@ -12,16 +12,15 @@ from functools import cache
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from localparity._io._files import write_new
 from localparity._text import group_text, number_text, outward_points, points, whole_percent
 from localparity._validation import require
-from localparity.auditing._document import FEW_CUTOFFS, Document, RatioResult
+from localparity.auditing._document import FEW_CUTOFFS, Document, DocumentKeywords, RatioResult
 from localparity.auditing._tables import ReportTable
-from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import strata_of
 from localparity.report.displays._base import thin_steps
 from localparity.report.page._data import PageModel
@@ -30,8 +29,7 @@ from localparity.report.page._svg import Drawing, score_marks
 if TYPE_CHECKING:
     from localparity._text import Ends
     from localparity.auditing._answer import Answer
-    from localparity.auditing._audit import Audit, DecideBy
-    from localparity.auditing._paired_models import PairedModels
+    from localparity.auditing._audit import Audit
     from localparity.uncertainty import ImpactRatioCurve
 
 
@@ -313,13 +311,9 @@ def write_page(
     path: str | PathLike[str],
     audits: Mapping[str, Audit],
     *,
-    title: str = "Local disparity audit",
     notes: Mapping[str, str] | None = None,
-    paired: PairedModels | None = None,
-    max_mcdp: float | None = None,
-    decide_by: DecideBy = "estimate",
-    min_group_size: int = DISCLOSURE_LIMIT,
     force: bool = False,
+    **options: Unpack[DocumentKeywords],
 ) -> None:
     """Write the audits of one model or several as one page that opens anywhere, offline.
 
@@ -333,21 +327,14 @@ def write_page(
         Where to write it. The file is written whole or not at all.
     audits : mapping
         The audit of each model, by the model's name.
-    title : str
-        What the page is about; its heading is the finding.
     notes : mapping, optional
         What else to say about the data, a text under each name.
-    paired : PairedModels, optional
-        The models compared person by person, where all scored the same people.
-    max_mcdp : float, optional
-        The most that MCDP may be; the page says whether it is.
-    decide_by : str
-        What is compared with it, as in `Audit.passes`.
-    min_group_size : int
-        No group, and no step of a curve, rests on fewer people than this; a group with fewer is an error, and
-        `localparity.audit` leaves such groups out when asked to.
     force : bool
         Overwrite the file if it exists.
+    **options
+        ``title``, what the page is about; ``paired``, the models compared person by person, where all scored
+        the same people; the others of `Audit.to_json`. No group, and no step of a curve, rests on fewer
+        people than ``min_group_size``.
 
     Examples
     --------
@@ -362,14 +349,7 @@ def write_page(
     >>> path.stat().st_size < 300_000
     True
     """
-    document = Document(
-        audits=audits,
-        title=title,
-        paired=paired,
-        max_mcdp=max_mcdp,
-        decide_by=decide_by,
-        min_group_size=min_group_size,
-    )
+    document = Document(audits=audits, **options)
     write_new(Path(path), render_page(document, notes).encode(), force=force)
 
 

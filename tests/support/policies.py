@@ -1,0 +1,87 @@
+"""Policies that differ in one key, and the files that they are about."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+BASE: dict[str, Any] = {
+    "files": ["scores.csv"],
+    "score": "p",
+    "group": ["sex"],
+    "n_resamples": 39,
+    "max_mcdp": 0.5,
+    "not_assessed": "allow",
+}
+CHANGES: dict[str, Any] = {
+    "files": ["other.csv"],
+    "score": "q",
+    "group": ["race", "sex"],
+    "label": "y",
+    "weight": "w",
+    "cluster": "person",
+    "person_id": "person",
+    "control": ["job"],
+    "encoding": "utf-8",
+    "decimal": ".",
+    "normalise_groups": True,
+    "epsilons": [0.05],
+    "criterion": "equal_opportunity",
+    "compare": "to_overall",
+    "score_range": [0, 2],
+    "threshold": 0.5,
+    "pos_label": 0,
+    "higher_is": "worse",
+    "min_group_size": 200,
+    "missing_groups": "group",
+    "missing_values": ["b"],
+    "missing": "drop",
+    "confidence": 0.8,
+    "method": "bootstrap",
+    "n_resamples": 59,
+    "random_state": 7,
+    "max_mcdp": 0.01,
+    "decide_by": "upper",
+    "required_groups": ["nobody"],
+    "not_assessed": "fail",
+    "min_ratio": 0.8,
+    "scoring_rates": True,
+}
+NEEDS: dict[str, dict[str, Any]] = {
+    "criterion": {"label": "y"},
+    "pos_label": {"label": "y", "criterion": "equal_opportunity"},
+    "missing_groups": {"missing_values": ["b"], "missing_groups": "drop", "group": ["race"]},
+    "missing_values": {"missing_groups": "drop", "group": ["race"]},
+    "decide_by": {"max_mcdp": 0.3},
+    "required_groups": {"not_assessed": "fail"},
+    "not_assessed": {"group": ["rare"]},
+}
+NOT_HERE = {"table", "target", "sheet", "alarm_rate"}
+"""Keys of databases, of --model, of workbooks and of monitors; the last has a test of its own."""
+
+
+def write_scores(folder: Path) -> None:
+    """Two files of people of two sexes, three races, and a few who are rare."""
+    rng, rows = np.random.default_rng(0), 600
+    sex, race = rng.choice(["f", "m"], rows), rng.choice(["a", "b", "c"], rows)
+    p = np.round(np.clip(rng.random(rows) * 0.8 + 0.2 * (sex == "m"), 0, 1), 4)
+    lines = ["p,q,sex,race,rare,y,w,person,job"]
+    for i in range(rows):
+        rare = "rare" if i < 5 else sex[i]
+        values = (p[i], round(1 - p[i], 4), sex[i], race[i], rare, i % 2, 1 + i % 3, i // 2, "xy"[i % 2])
+        lines.append(",".join(map(str, values)))
+    for name in ("scores.csv", "other.csv"):
+        (folder / name).write_text("\n".join(lines[: None if name == "scores.csv" else 400]) + "\n")
+
+
+def toml(values: dict[str, Any]) -> str:
+    """Values as a file."""
+    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
+
+
+def changed(key: str) -> str:
+    """A policy in which a key has another value than usual, with what it needs."""
+    return toml({**BASE, **NEEDS.get(key, {}), key: CHANGES[key]})
