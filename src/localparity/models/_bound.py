@@ -149,7 +149,7 @@ class Bound(NamedTuple):
         """Whether scores are within the bound; with a confidence, whether they are known to be."""
         return within_bound(measured.at_most, self.max_mcdp)
 
-    def share_held_out(self, least: float, groups: IntArray, labels: FloatArray) -> float:
+    def share_held_out(self, least: float, groups: IntArray, labels: FloatArray | IntArray) -> float:
         """Return the share of rows to test on: `least`, or more up to half where the bound needs as many.
 
         Of groups that are alike, n_a and n_b people are expected to measure 0.87 sqrt(1 / n_a + 1 / n_b), and
