@@ -16,7 +16,18 @@ _BRIEF = 50
 _UNSAFE = re.compile(f"[{_CONTROLS}]")
 _UNSAFE_OR_NEW_LINE = re.compile(f"[\n{_CONTROLS}]")
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|~&$@]|:(?=//)|(?<=\bwww)\.)")
+# What GitHub links or draws once Markdown is rendered, where no backslash helps: @name, #1, GH-1, :smile:.
+_REFERENCE = re.compile(r"([@#](?=\w)|\bGH-(?=\d)|:(?=[\w+-]+:))", re.IGNORECASE)
+_LOOKS = str.maketrans("асеорхуіјѕһвмнктԁαβεζηικμνορτυχ", "aceopxyijshbmhktdabezhikmvoptux")
 _ROUNDING = 1e-12
+_SCHEME = r"(?!file:)[a-z][a-z0-9+.-]+:/+"
+_ADDRESS = re.compile(rf"(?P<scheme>{_SCHEME})(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+_ADDRESSES = re.compile(
+    rf"(?<![a-z0-9+.-])(?P<scheme>{_SCHEME})(?P<rest>(?:(?:(?!:/)[^\n])*@)?[^\s'\"`<>]*[^\s'\"`<>.,;:!?)\]])",
+    re.IGNORECASE,
+)
+"""In a message: to its next space or quote, but a password may hold any character."""
+_HIDDEN = "***"
 
 
 class Ends(Protocol):
@@ -78,8 +89,59 @@ def normal_text(text: str) -> str:
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).strip()
 
 
+def visual_form(text: str) -> str:
+    """A text as it looks: `normal_text` without what is invisible, Cyrillic and Greek letters as Latin ones.
+
+    Examples
+    --------
+    >>> {visual_form(text) for text in ("male", "m\u0430le", "ma\u200ble", "MALE ")}
+    {'male'}
+    """
+    seen = (character for character in normal_text(text) if unicodedata.category(character) != "Cf")
+    return "".join(seen).translate(_LOOKS)
+
+
 def _code(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
+
+
+def shown_address(word: str) -> str:
+    """An address without its secrets: who asks, and the values after ? are hidden, whatever they are called.
+
+    The name of a database's user is kept. Any other word is treated as `without_secrets` treats a message.
+
+    Examples
+    --------
+    >>> shown_address("postgresql://me:secret@host/db?sslpassword=another#credit")
+    'postgresql://me:***@host/db?sslpassword=***#credit'
+    """
+    whole = _ADDRESS.fullmatch(word)
+    return without_secrets(word) if whole is None else _shown(whole)
+
+
+def without_secrets(message: str) -> str:
+    """A message without the secrets of the addresses in it.
+
+    Examples
+    --------
+    >>> print(without_secrets("fetching https://token@host/x.csv?sig=a&b, please"))
+    fetching https://***@host/x.csv?sig=***&***, please
+    """
+    return _ADDRESSES.sub(_shown, message) if ":/" in message else message
+
+
+def _shown(address: re.Match[str]) -> str:
+    scheme, rest = address["scheme"], address["rest"]
+    secret, at, rest = rest.rpartition("@")  # a password may hold any character
+    user, colon, _ = secret.partition(":")
+    if not scheme.lower().startswith("postgres") or not re.fullmatch(r"[\w.-]+", user):
+        user, colon = _HIDDEN, ""
+    rest, mark, fragment = rest.partition("#")
+    path, question, query = rest.partition("?")
+    query = re.sub(r"(?:^|(?<=&))([^=&]*=)?[^&]+", rf"\g<1>{_HIDDEN}", query)
+    fragment = re.sub(r"=[^&]+", f"={_HIDDEN}", fragment)
+    before = f"{user}{colon}{_HIDDEN * bool(colon)}{at}" if at else ""
+    return f"{scheme}{before}{path}{question}{query}{mark}{fragment}"
 
 
 def capitalised(text: str) -> str:
@@ -325,11 +387,11 @@ def isolated(name: str) -> str:
 
 
 def markdown_text(text: str) -> str:
-    r"""A text as Markdown shows it as it is: on one line, without markup, links or HTML.
+    r"""A text as Markdown shows it as it is: on one line, without markup, links, mentions or HTML.
 
     Examples
     --------
     >>> print(markdown_text("a|b <i> https://x *c*"))
     a\|b \<i\> https\://x \*c\*
     """
-    return _MARKUP.sub(r"\\\1", visible(text))
+    return _MARKUP.sub(r"\\\1", _REFERENCE.sub("\\1\u2060", visible(text)))

@@ -6,7 +6,9 @@ import gzip
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -33,6 +35,8 @@ def test_csv_with_any_delimiter_line_end_mark_and_compression(tmp_path: Path) ->
         "bar.txt": CSV.replace(",", "|"),
         "tab.tsv": CSV.replace(",", "\t"),
         "windows.csv": CSV.replace("\n", "\r\n"),
+        "one_other.csv": "\n".join(CSV.replace("\n", "\r\n").rsplit("\r\n", 2)),
+        "header.csv": CSV.replace("\n", "\r\n").replace("\r\n", "\n", 1),
         "mark.csv": "\ufeff" + CSV,
         "quoted.csv": CSV.replace("f", '"f"').replace("p,", '"p",'),
         "blank.csv": CSV.replace("0.5", "\n0.5"),
@@ -46,6 +50,17 @@ def test_csv_with_any_delimiter_line_end_mark_and_compression(tmp_path: Path) ->
         check(Table(tmp_path / name))
     (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(CSV.encode()))
     check(Table(tmp_path / "packed.csv.gz"))
+
+
+def test_lines_that_end_in_both_ways_and_texts_of_two_lines(tmp_path: Path) -> None:
+    """A text of two lines in a file of Excel's has another end inside its quotes."""
+    path = tmp_path / "a.csv"
+    for end in (b"\r\n", b"\n"):
+        path.write_bytes(b'p,sex,y\r\n0.25,"f\nx",1' + end + b"0.5,m,0\r\n")
+        assert Table(path).read(numbers=["p"], values=["sex"])["sex"].tolist() == ["f\nx", "m"]
+    path.write_bytes(b'p,sex,y\r\n0.25,"f,1\n0.5,m,0\r\n')
+    with pytest.raises(ValueError, match="cannot be read"):
+        Table(path).read(numbers=["p"])
 
 
 def test_parquet_and_json(tmp_path: Path) -> None:
@@ -257,3 +272,60 @@ def test_whole_numbers_written_with_a_point_are_as_they_are(tmp_path: Path) -> N
     path = tmp_path / "a.csv"
     path.write_text("p,sex\n1e17,f\n100000000000000000.5,m\n3,m\n")
     assert lp.Predictions.read(path, score="p", group="sex", score_range=(0, 1e18)).scores[0] == 1e17
+
+
+@pytest.mark.parametrize("end", [b"\0" * 2**26, b"0.5," + b"x" * 2**26], ids=["zeros", "a cell"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "packed"])
+def test_a_last_line_that_is_too_long_is_not_overlooked(end: bytes, pack: Any, tmp_path: Path) -> None:
+    """DuckDB leaves it out without a word, as a disk leaves zeros after a crash."""
+    path = tmp_path / ("a.csv" if pack is bytes else "a.csv.gz")
+    path.write_bytes(pack(b"p,g\n" + b"0.1,a\n0.2,b\n" * 30 + end))
+    with pytest.raises(ValueError, match=r"a\.csv.* cannot be read: .*line"):
+        lp.Predictions.read(path, score="p", group="g")
+
+
+def sheet(path: Path, cells: str) -> None:
+    """A workbook of one sheet, as small as Excel's format allows."""
+    kinds, office = "application/vnd.openxmlformats", "http://schemas.openxmlformats.org"
+    relations = f"{office}/officeDocument/2006/relationships"
+    link = '<Relationships xmlns="{}/package/2006/relationships"><Relationship Id="r1" Type="{}/{}" Target="{}"/></Relationships>'
+    main = f'xmlns="{office}/spreadsheetml/2006/main" xmlns:r="{relations}"'
+    types = "".join(
+        f'<Override PartName="/xl/{part}.xml" ContentType="{kinds}-officedocument.spreadsheetml.{kind}+xml"/>'
+        for part, kind in (("workbook", "sheet.main"), ("worksheets/sheet1", "worksheet"))
+    )
+    rels = f'<Default Extension="rels" ContentType="{kinds}-package.relationships+xml"/>'
+    parts = {
+        "[Content_Types].xml": f'<Types xmlns="{office}/package/2006/content-types">{rels}{types}</Types>',
+        "_rels/.rels": link.format(office, relations, "officeDocument", "xl/workbook.xml"),
+        "xl/workbook.xml": f'<workbook {main}><sheets><sheet name="s" sheetId="1" r:id="r1"/></sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": link.format(office, relations, "worksheet", "worksheets/sheet1.xml"),
+        "xl/worksheets/sheet1.xml": f"<worksheet {main}><sheetData>{cells}</sheetData></worksheet>",
+    }
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in parts.items():
+            archive.writestr(name, f'<?xml version="1.0"?>{text}')
+
+
+def test_a_workbook_whose_last_cell_is_far_away_is_refused(tmp_path: Path) -> None:
+    """1,500 bytes that made 17 billion cells and ended the process."""
+    pytest.importorskip("python_calamine")
+    texts = "".join(
+        f'<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>'
+        for place, text in (("A1", "p"), ("B1", "g"))
+    )
+    near, far = (
+        "<row r='2'><c r='A2'><v>0.5</v></c></row>",
+        '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>',
+    )
+    sheet(tmp_path / "near.xlsx", f'<row r="1">{texts}</row>{near}')
+    with pytest.raises(ValueError, match="column 'g'"):
+        lp.Predictions.read(tmp_path / "near.xlsx", score="p", group="g")
+    sheet(tmp_path / "far.xlsx", f'<row r="1">{texts}</row>{far}')
+    with pytest.raises(ValueError, match=r"far.xlsx cannot be read: .*has more than 100,000,000 cells"):
+        lp.Predictions.read(tmp_path / "far.xlsx", score="p", group="g")
+    cut = (tmp_path / "near.xlsx").read_bytes()
+    for place in range(0, len(cut), 7):
+        (tmp_path / "cut.xlsx").write_bytes(cut[:place] + b"\xff" + cut[place + 1 :])
+        with pytest.raises(ValueError, match=r"cut.xlsx|column"):
+            lp.Predictions.read(tmp_path / "cut.xlsx", score="p", group="g")

@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import pytest
 
+from localparity.engines._ibis import read_database
 from typed_commands import only_audit, run
 
 pytest.importorskip("ibis")
@@ -97,7 +98,7 @@ def test_pages_bundles_and_bounds_have_no_password(server: str, tmp_path: Path) 
         ({"auditor": "nobody"}, ["--table", "t", *COLUMNS], 'role "nobody" does not exist'),
         ({"127.0.0.1:": "127.0.0.2:"}, ["--table", "t", *COLUMNS], "cannot be read: connection failed: "),
         ({"hush": "hu/sh"}, ["--table", "t", *COLUMNS], "with %2F for / and %40 for @ in a password"),
-        ({"postgresql:": "nothing:"}, ["--table", "t", *COLUMNS], "got 'nothing://auditor:***@"),
+        ({"postgresql:": "nothing:"}, ["--table", "t", *COLUMNS], "got 'nothing://***@"),
         ({"postgresql:": "snowflake:"}, ["--table", "t", *COLUMNS], "pip install 'ibis-framework[snowflake]'"),
         ({}, COLUMNS, "--table: must name the table of a database's address"),
         ({}, ["--table", "t", *COLUMNS, "--sheet", "s"], "--sheet: cannot be used with --table"),
@@ -119,6 +120,54 @@ def test_what_goes_wrong_is_one_line(
     assert message in told
     assert "hush" not in told
     assert "hu/sh" not in told
+
+
+HOSTILE = {
+    "duckdb": [
+        "CREATE VIEW hostile AS SELECT 0.5 AS p, content AS g FROM read_text('{secret}')",
+        "CREATE VIEW hostile AS SELECT random() AS p, 'a' AS g FROM range(10000000000000)",
+        "CREATE TABLE hostile (q DOUBLE, g TEXT, p DOUBLE GENERATED ALWAYS AS (q + 1))",
+        "CREATE SCHEMA other; CREATE VIEW other.hostile AS SELECT * FROM read_text('{secret}')",
+    ],
+    "sqlite": [
+        "CREATE VIEW hostile AS WITH RECURSIVE r(p) AS (SELECT 0.5 UNION ALL SELECT p FROM r) SELECT p, 'a' AS g FROM r",
+        "CREATE TABLE hostile (q REAL, g TEXT, p REAL GENERATED ALWAYS AS (length(hex(zeroblob(100000000)))))",
+        "CREATE VIRTUAL TABLE hostile USING fts5(p, g)",
+    ],
+}
+
+
+@pytest.mark.parametrize(("kind", "made"), [(kind, made) for kind in HOSTILE for made in HOSTILE[kind]])
+def test_nothing_that_a_file_computes_is_read(kind: str, made: str, tmp_path: Path) -> None:
+    secret, path = tmp_path / "secret.txt", tmp_path / "hostile.db"
+    secret.write_text("hush")
+    connection = {"sqlite": sqlite3.connect, "duckdb": duckdb.connect}[kind](path)
+    for statement in made.replace("{secret}", str(secret)).split(";"):
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+    for name in ("hostile", "HOSTILE", "main.hostile", "other.hostile"):
+        done = run("audit", f"{kind}://{path}", "--table", name, *COLUMNS)
+        assert done.returncode == 2
+        assert "hush" not in done.stdout + done.stderr
+        assert "only tables of stored values are read" in done.stderr or "there is no table" in done.stderr
+        assert "hostile" in done.stderr.lower()
+
+
+def test_a_file_s_tables_reach_no_other_file(tmp_path: Path) -> None:
+    """Whatever else a file makes DuckDB do, it has no access to files."""
+    path = tmp_path / "plain.db"
+    with duckdb.connect(path) as connection:
+        connection.execute("CREATE TABLE t (p DOUBLE, g TEXT)")
+    table = read_database(f"duckdb://{path}", "t")
+    for query in (
+        f"SELECT * FROM read_text('{__file__}')",
+        f"COPY t TO '{tmp_path / 'x.csv'}'",
+        "INSTALL httpfs",
+    ):
+        with pytest.raises(duckdb.Error):
+            table.get_backend().raw_sql(query)
+    table.get_backend().disconnect()
 
 
 def test_a_server_is_reached_only_where_that_is_allowed(server: str, tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 import typer
 
 from localparity.cli._app import app
-from typed_commands import run, run_apart
+from typed_commands import BARE, run, run_apart
 
 MODELS = {"numba", "scipy", "sklearn", "joblib", "torch", "xgboost", "lightgbm"}
 FRAMES = {"pandas", "polars", "pyarrow", "pyspark", "ibis"}
@@ -31,6 +33,17 @@ def imported_by(*words: object) -> set[str]:
     assert found.returncode == 0, found.stderr
     lines = [line for line in found.stderr.splitlines() if line.startswith("import time:")]
     return {line.rpartition("|")[2].strip().partition(".")[0] for line in lines}
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [("localparity pl", ["plan"]), ("localparity audit --max", ["--max-mcdp"])],
+)
+def test_the_shell_completes_commands_and_options(typed: str, completed: list[str]) -> None:
+    program, place = Path(sys.executable).with_name("localparity"), str(typed.count(" "))
+    asked = {"_LOCALPARITY_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": place}
+    found = subprocess.run([program], env={**BARE, **asked}, capture_output=True, text=True, check=False)
+    assert found.stdout.split() == completed, found.stderr
 
 
 @pytest.mark.parametrize("words", [["--help"], ["-h"], ["--version"]])

@@ -1,10 +1,12 @@
-"""Ctrl-C ends a command with exit code 130, wherever it comes."""
+"""Ctrl-C, SIGTERM and SIGHUP end a command wherever they come, and nothing temporary is left."""
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -48,27 +50,65 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("where", BODIES)
-def test_an_interrupt_ends_the_command(where: str) -> None:
-    words = [sys.executable, "-c", COMMAND.format(body=BODIES[where])]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
+def ended(code: str, folder: Path, number: int) -> tuple[int, str]:
+    """The exit code and the errors of some code that is busy, after a signal."""
+    words, environment = [sys.executable, "-c", code], {**os.environ, "TMPDIR": str(folder)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, **pipes, text=True, env=environment) as process:  # type: ignore[call-overload]
         assert process.stdout.readline() == "busy\n"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         try:
             _, error = process.communicate(timeout=300)
         finally:
             process.kill()
-    assert (process.returncode, error) == (130, "interrupted\n")
+    return process.returncode, error
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=str)
+@pytest.mark.parametrize("where", BODIES)
+def test_a_signal_ends_the_command_and_leaves_nothing(where: str, number: int, tmp_path: Path) -> None:
+    """Not even the folder of rows that did not fit in memory."""
+    body = (
+        f"from localparity._io._files import private_folder\n    assert private_folder()\n    {BODIES[where]}"
+    )
+    code, error = ended(COMMAND.format(body=body), tmp_path, number)
+    as_signalled = {-number, 128 + number} - ({-2} if number == signal.SIGINT else set())
+    assert code in as_signalled
+    assert error == "interrupted\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_signal_that_is_ignored_stays_so(tmp_path: Path) -> None:
+    """As after nohup: what comes next is heeded."""
+    ignoring = "signal.signal(signal.SIGHUP, signal.SIG_IGN)\nimport os\nfrom localparity.cli import"
+    body = "os.kill(os.getpid(), signal.SIGHUP); wait()"
+    code = COMMAND.replace("from localparity.cli import", ignoring).format(body=body)
+    assert ended(code, tmp_path, signal.SIGTERM) == (-signal.SIGTERM, "interrupted\n")
+
+
+def test_what_killed_processes_left_is_removed(tmp_path: Path) -> None:
+    body = "from localparity._io._files import private_folder\n    private_folder(); wait()"
+    assert ended(COMMAND.format(body=body), tmp_path, signal.SIGKILL)[0] == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    (left / "rows").write_text("personal")
+    other = tmp_path / "localparity-other"
+    other.mkdir()  # it has no lock, so nobody knows whose it is
+    code = "from localparity._io._files import private_folder; print(private_folder())"
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, capture_output=True)
+    assert list(tmp_path.iterdir()) == [other]
+    # One that lives keeps its folder.
+    alive = f"from localparity._io._files import private_folder; import subprocess, sys, os\nf = private_folder()\nsubprocess.run([sys.executable, '-c', {code!r}], check=True)\nassert os.path.exists(f)"
+    subprocess.run([sys.executable, "-c", alive], check=True, env=environment, capture_output=True)
 
 
 def test_what_is_no_interrupt_is_left_as_it_is() -> None:
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     with pytest.raises(RuntimeError, match="own"), heeding_interrupts():
         raise RuntimeError("own")
     with heeding_interrupts():
         pass
-    assert signal.getsignal(signal.SIGINT) is before
+    assert {number: signal.getsignal(number) for number in before} == before
 
 
 NO_THREAD = """

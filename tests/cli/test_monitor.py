@@ -162,11 +162,45 @@ def test_a_period_of_one_group_is_shown_and_decides_nothing(tmp_path: Path) -> N
     folder = tmp_path / "monitor"
     found = run("append", folder, tmp_path / "a.csv", *COLUMNS, "--max-mcdp", 0.5)
     assert found.returncode == 0
-    assert "2 rows, nothing to compare: group 'f' has fewer than 10 rows" in found.stdout
+    assert ": few rows, nothing to compare: a group has fewer than 10 rows" in found.stdout
     assert "no alarm: period " in found.stderr
-    decided = run("show", folder, "--max-mcdp", 0.5)
-    assert decided.returncode == 2
-    assert "has nothing to compare" in decided.stderr
+    for words in (["show", folder], ["report", folder, "--out", tmp_path / "page.html"]):
+        decided = run(*words, "--max-mcdp", 0.5)
+        assert decided.returncode == 0
+        assert "has nothing to compare" in decided.stderr
+
+
+def test_who_is_alone_in_a_period_changes_nothing_that_is_said_of_it(tmp_path: Path) -> None:
+    """The group, the score and the number of people of whom there are fewer than ten: all outputs agree."""
+    rng, outputs = np.random.default_rng(0), set()
+    many = "".join(f"{rng.random():.3f},{'fm'[i % 2]}\n" for i in range(200))
+    for name, few in {
+        "one": "0.73,f\n",
+        "nine": "0.2,m\n" * 9,
+        "both": "0.1,f\n0.9,m\n" * 5,
+        "third": "1,x\n",
+    }.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "many.csv").write_text(f"p,sex\n{many}")
+        (folder / "few.csv").write_text(f"p,sex\n{few}")
+        kept = folder / "kept"
+        said = ""
+        for file, day in (("many", 17), ("few", 18)):
+            done = run(
+                "append", kept, folder / f"{file}.csv", *COLUMNS, "--at", f"2026-05-{day}", "--max-mcdp", 0.01
+            )
+            said += done.stdout + done.stderr
+        shown = json.loads(run("show", kept, "--json").stdout)["periods"]
+        report = run("report", kept, "--out", folder / "page.html", "--title", "t")
+        page = (folder / "page.html").read_text()
+        run("serve", kept, "--textfile", folder / "x.prom", "--name", "n")
+        metrics = [line for line in (folder / "x.prom").read_text().splitlines() if "since_start" not in line]
+        # What is said since the start counts everyone, as the page on privacy says.
+        data = json.loads(re.search(r'"rows": ?(\[[^]]*\])', page)[1])  # type: ignore[index]
+        assert data == [200, None]
+        outputs.add((said, str(shown), str(report.returncode), "\n".join(metrics)))
+    assert len(outputs) == 1
 
 
 def test_batches_of_other_columns_are_refused(tmp_path: Path) -> None:

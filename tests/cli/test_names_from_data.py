@@ -101,3 +101,26 @@ def test_what_is_visible() -> None:
     assert visible("Köln \U0001f600, 東京, עברית") == "Köln \U0001f600, 東京, עברית"
     assert visible("a\r\nb\x85\u2028\ufeff\ud800") == r"a\u000d\u000ab\u0085\u2028\ufeff\ud800"
     assert visible_lines("a\nb\r") == "a\nb\\u000d"
+
+
+ALIKE = {
+    "cyrillic": ("male", "m\u0430le"),
+    "greek": ("HOB", "\u0397\u039f\u0392"),
+    "zero width": ("male", "ma\u200ble"),
+    "soft hyphen": ("male", "ma\u00adle"),
+    "joiner": ("male", "male\u2060"),
+    "tags": ("male", "male\U000e0061"),
+}
+
+
+@pytest.mark.parametrize("kind", ALIKE)
+def test_groups_that_look_alike_are_told_apart(kind: str, tmp_path: Path) -> None:
+    path, (first, second) = tmp_path / "scores.csv", ALIKE[kind]
+    names = [(first, second)[i % 2] for i in range(60)]
+    path.write_text(
+        "p,g\n" + "".join(f"0.{i:02d},{name}\n" for i, name in enumerate(names)), encoding="utf-8"
+    )
+    done = run("audit", path, "--score", "p", "--group", "g", "--resamples", 0, PYTHONWARNINGS="default")
+    assert done.returncode == 0
+    assert "look alike and have other characters; are they one?" in done.stderr
+    assert ascii(second) in done.stderr

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import queue
 import re
+import socket
 import stat
+import struct
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 
 import localparity as lp
+from localparity.integrations import prometheus
 from localparity.integrations.prometheus import CONTENT_TYPE, HELP, MonitorMetrics
 from localparity.monitoring import Monitor, Watch
 from typed_commands import BARE, run
@@ -129,6 +136,8 @@ def served(*words: object) -> Iterator[str]:
             yield line.split()[1]
         finally:
             process.terminate()
+            said = process.stderr.read()
+            assert "Traceback" not in said, said
 
 
 def get(url: str) -> tuple[str, Any]:
@@ -141,13 +150,92 @@ def test_they_are_served(monitor: Monitor) -> None:
         text, headers = get(url)
         assert headers["Content-Type"] == CONTENT_TYPE
         assert text == MonitorMetrics(monitor, lambda: Watch(max_mcdp=0.1)).text()
+        page, headers = get(url.removesuffix("metrics"))
+        assert headers["Content-Type"] == "text/html; charset=utf-8"
+        assert "within the bound" in page or "above the bound" in page
         with pytest.raises(urllib.error.HTTPError, match="404"):
-            get(url.removesuffix("metrics"))
+            get(f"{url}/other")
         monitor.append(batch(7), at=NOON, batch_id="7")
         assert values_of(get(url)[0])["since_start_rows"] == 1600.0
         (Path(monitor.location) / "monitor.sqlite").write_bytes(b"damaged" * 100)
         with pytest.raises(urllib.error.HTTPError, match="500"):
             get(url)
+
+
+def connected(url: str) -> socket.socket:
+    parts = urlsplit(url)
+    return socket.create_connection((parts.hostname, parts.port), timeout=300)
+
+
+def answered(url: str, request: str) -> str:
+    """The whole answer to a request as it is."""
+    with connected(url) as client, client.makefile("rb") as answer:
+        client.sendall(request.encode("latin-1"))
+        with suppress(ConnectionResetError):
+            return answer.read().decode()
+    return ""
+
+
+def served_here(monitor: Monitor) -> str:
+    """The URL of a server in this process, which ends with it."""
+    ready: queue.Queue[str] = queue.Queue()
+    serve = functools.partial(MonitorMetrics(monitor).serve, 0, ready=ready.put)
+    threading.Thread(target=serve, daemon=True).start()
+    return ready.get(timeout=300)
+
+
+def test_nobody_waits_for_a_client_that_is_slow(monitor: Monitor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More silent and slow clients than the server keeps, none of which is ever too late."""
+    monkeypatch.setattr(prometheus._Server, "_SECONDS", 1e6)
+    url = served_here(monitor)
+    with ExitStack() as clients:
+        for place in range(2 * prometheus._Server._MOST):
+            client = clients.enter_context(connected(url))
+            client.sendall(b"GET /metrics HT" if place % 2 else b"")
+        assert values_of(get(url)[0])["since_start_rows"] == 1200.0
+
+
+def test_a_client_that_is_reset_leaves_no_traceback(monitor: Monitor) -> None:
+    with served(monitor.location) as url:
+        for request in (b"", b"GET /", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+            with connected(url) as gone:
+                gone.sendall(request)
+                gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        assert get(url)[0]
+
+
+def test_a_client_may_take_ten_seconds_and_8_kilobytes(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prometheus._Server, "_SECONDS", 0.1)
+    url = served_here(monitor)
+    assert answered(url, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n") == ""
+    assert answered(url, f"GET /metrics HTTP/1.1\r\nX: {'a' * 10_000}\r\n\r\n") == ""
+
+
+def test_requests_are_checked(monitor: Monitor) -> None:
+    with served(monitor.location) as url:
+        port = urlsplit(url).port
+        for host in (f"127.0.0.1:{port}", f"localhost:{port}", "[::1]:80", "10.0.0.7", socket.gethostname()):
+            answer = answered(url, f"GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n")
+            assert answer.startswith("HTTP/1.1 200 OK\r\n"), host
+            assert "X-Content-Type-Options: nosniff\r\n" in answer
+        for path in ("/", "/metrics", "/nowhere"):
+            for host in ("evil.example", "localhost.evil.example:80", "", "127.0.0.1.evil.example"):
+                answer = answered(url, f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n")
+                assert answer.startswith("HTTP/1.1 421 "), host
+                assert "localparity_" not in answer
+        head = answered(url, "HEAD /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert head.startswith("HTTP/1.1 200 ")
+        assert head.endswith("\r\n\r\n")
+        for request in (
+            "POST /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            "GET http://evil.example/metrics HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            "GET /metrics HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
+            "GET /metrics\r\n\r\n",
+            "\x16\x03\x01\r\n\r\n",
+        ):
+            assert answered(url, request).startswith("HTTP/1.1 400 "), request
 
 
 def test_the_dashboard_asks_for_metrics_that_there_are() -> None:

@@ -13,6 +13,8 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
+from localparity._progress import Forecast
+from localparity._text import capitalised
 from localparity.models import _compare, compare
 from localparity.models._bound import Bound
 from localparity.models._compare import (
@@ -29,7 +31,7 @@ from localparity.models._rows import check_training_rows
 from localparity.results import Measured, ModelCard, ModelComparison, Outcome
 
 CENSUS = lp.datasets.make_census(1600, random_state=0)
-QUICK: dict[str, Any] = {"steps": 5, "n_resamples": 30, "max_mcdp": 0.1, "random_state": 0}
+QUICK: dict[str, Any] = {"network_steps": 5, "n_resamples": 30, "max_mcdp": 0.1, "random_state": 0}
 BLIND = "group-blind repair"
 NAMES = ["ERM", "DiffMCDP", "boosted trees", "penalised boosted trees"]
 
@@ -44,14 +46,21 @@ def found() -> ModelComparison:
     )
 
 
-def test_progress_is_shown_by_method(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_there_is_one_forecast_of_the_whole_time_and_no_network_unasked(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_compare, "METHODS", {"boosted trees": METHODS["boosted trees"]})
-    compare(CENSUS.data, CENSUS.target, sensitive_features=CENSUS.sensitive_features, verbose=True, **QUICK)
-    shown = capsys.readouterr().err
-    assert "boosted trees, repaired" in shown
-    assert "3/3" in shown
+    work: list[tuple[str, float, float]] = []
+
+    class Heard(Forecast):
+        def __exit__(self, *error: object) -> None:
+            work.append((self.doing, self.done, self.total))
+
+    monkeypatch.setattr(_compare, "Forecast", Heard)
+    monkeypatch.setitem(METHODS, "group-blind repair", METHODS["boosted trees"]._replace(is_repair=True))
+    quick = {name: value for name, value in QUICK.items() if name != "network_steps"}
+    found = compare(CENSUS.data, CENSUS.target, sensitive_features=CENSUS.sensitive_features, **quick)
+    assert not any(name.startswith(("ERM", "DiffMCDP")) for name in found.models)
+    assert work == [("comparing 3 methods", pytest.approx(work[0][2]), work[0][2])]
 
 
 def test_every_method_and_its_repair_is_there(found: ModelComparison) -> None:
@@ -89,7 +98,7 @@ def test_what_is_given_up_beyond_the_frontier(found: ModelComparison) -> None:
             assert one.shortfall == pytest.approx(reached - one.test.average_precision)
     without = found.recommended_without_group
     sentence = frontier.describe(without.test.mcdp, without.test.average_precision)
-    assert f"It {sentence}." in found.recommendation
+    assert f"{capitalised(without.name)} {sentence}." in found.recommendation
 
 
 def test_without_a_frontier_nothing_is_said_of_it() -> None:
@@ -98,7 +107,7 @@ def test_without_a_frontier_nothing_is_said_of_it() -> None:
     assert "gives up" not in comparison(fair).recommendation
     line = Frontier((0.0,), (0.03,), (0.72,), (0.7,), (0.74,), 0.02, 0.0, "demographic_parity", 0.95, 9)
     with_line = replace(comparison(fair), frontier=line)
-    assert "It gives up 2.0 points of AP more than needed at its MCDP." in with_line.recommendation
+    assert "DiffMCDP gives up 2.0 points of AP more than needed at its MCDP." in with_line.recommendation
 
 
 def test_groups_too_small_for_a_frontier_are_left_out_of_it() -> None:
@@ -144,17 +153,16 @@ def test_what_is_recommended() -> None:
     free, fair = outcome("ERM", 0.9, 0.3), outcome("DiffMCDP", 0.7, 0.04)
     mended = outcome("ERM", 0.8, 0.05, is_repaired=True)
     assert comparison(free, fair).recommendation == (
-        "Of the methods within MCDP(0) of 5.00% on validation data, use DiffMCDP, with AP 70.00% and MCDP 4.00% "
-        "(2.00% to 6.00%) on test data. No method is known to be within it for new people."
+        "Use DiffMCDP, with AP 70.00% and MCDP 4.00% (2.00% to 6.00%) on test data, within the bound of 5.00%. "
+        "No model is known to be within it for new people."
     )
-    assert "use ERM, with AP 80.00%" in comparison(free, fair, mended).recommendation
-    assert (
-        "The repair needs the group at prediction; without it, the best is DiffMCDP"
-        in comparison(free, fair, mended).recommendation
-    )
+    told = comparison(free, fair, mended).recommendation
+    assert told.startswith("Use ERM, repaired, with AP 80.00%")
+    assert "Also within the bound on test data: DiffMCDP (AP 70.00%, MCDP 4.00%)." in told
+    assert "It needs the group at prediction; without it, the best is DiffMCDP" in told
     assert "without it, the nearest is ERM, with AP 90.00%" in comparison(free, mended).recommendation
     assert comparison(free).recommendation.startswith(
-        "No method is within MCDP(0) of 5.00% on validation data; the nearest is ERM"
+        "No model is within the bound of 5.00% on validation data; the nearest is ERM"
     )
     assert (
         "With so few rows 9.00% is expected under parity, above the bound: only more rows can tell."
@@ -169,14 +177,15 @@ def test_what_is_within_the_bound_on_test_data_is_named_where_the_recommended_is
     assert found.recommended == above
     assert found.within_on_test == (mended, fair)
     told = found.recommendation
+    assert told.startswith("No clear choice: ERM, with AP 90.00% and MCDP 5.36%")
     assert (
-        "On test data it is above the bound; within it there: ERM, repaired (AP 80.00%, MCDP 3.00%); "
-        "DiffMCDP (AP 70.00%, MCDP 4.00%)." in told
+        "Within the bound on test data: ERM, repaired (AP 80.00%, MCDP 3.00%); "
+        "DiffMCDP (AP 70.00%, MCDP 4.00%). To choose among these by the test data, test the choice on other "
+        "data." in told
     )
-    assert "needs other data to be tested on" in told
     assert found.to_dict()["within_on_test"] == ["ERM, repaired", "DiffMCDP"]
-    assert "On test data no method is within the bound." in comparison(above).recommendation
-    assert "On test data" not in comparison(fair, mended).recommendation
+    assert "No model is within the bound on test data." in comparison(above).recommendation
+    assert "test the choice" not in comparison(fair, mended).recommendation
 
 
 def test_a_promise_goes_first() -> None:
@@ -184,8 +193,9 @@ def test_a_promise_goes_first() -> None:
     sure = replace(fair, promise="With probability 0.95, it holds.")
     told = comparison(free, sure).recommendation
     assert comparison(free, sure).recommended == sure
-    assert "within MCDP(0) of 5.00% with probability 0.95, use DiffMCDP" in told
-    assert "No method is known" not in told
+    assert told.startswith("Use DiffMCDP,")
+    assert "It is within the bound of 5.00% for new people with probability 0.95." in told
+    assert "No model is known" not in told
     mended = replace(outcome("ERM", 0.8, 0.04, is_repaired=True), promise="With probability 0.95, it holds.")
     assert "without it, the best is ERM, with AP 90.00%" in comparison(free, mended).recommendation
 
@@ -302,7 +312,7 @@ def test_refusals_name_groups_by_their_names() -> None:
 def test_a_recommendation_says_that_it_is_above_the_bound_on_test_data() -> None:
     fair = outcome("DiffMCDP", 0.7, 0.04)
     worse = measured_on_test(fair, mcdp=0.06)
-    assert "On test data no method is within the bound." in comparison(worse).recommendation
+    assert "No model is within the bound on test data." in comparison(worse).recommendation
     assert "above the bound" not in comparison(fair).recommendation
 
 
@@ -313,7 +323,7 @@ def test_a_recommendation_says_that_it_is_above_the_bound_on_test_data() -> None
         ({"booster": "forest"}, "booster.*'forest'"),
         ({"criterion": "fair"}, "criterion.*'fair'"),
         ({"epsilon": -1.0}, r"epsilon must be .* got -1"),
-        ({"steps": 0}, "steps.*0"),
+        ({"network_steps": 0}, "network_steps.*0"),
         ({"confidence": 2.0}, "confidence.*2"),
         ({"n_resamples": 0}, "n_resamples.*0"),
         ({"random_state": -1}, "random_state.*-1"),

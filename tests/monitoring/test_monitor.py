@@ -454,7 +454,8 @@ def test_nothing_is_said_of_a_period_with_few_people_of_a_group(tmp_path: Path) 
     few = lp.Predictions.from_arrays(None, [0.1] * 30 + [0.9] * 9, sensitive_features=["f"] * 30 + ["m"] * 9)
     monitor.append(few, at=NOON + timedelta(days=1), batch_id="1")
     first, second = monitor.series(Watch(max_mcdp=0.2))
-    assert (first.missing, second.missing) == ("", "group 'm' has fewer than 10 rows to compare")
+    assert (first.missing, second.missing) == ("", "a group has fewer than 10 rows to compare")
+    assert (first.rows, second.rows, second.groups) == (300, None, {})
     assert second.interval is None
     assert second.expected is None
     assert monitor.series(Watch(min_group_size=1))[1].interval.estimate == 1.0

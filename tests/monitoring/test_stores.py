@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -17,6 +19,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
+from localparity._io._files import limit_work
 from localparity.monitoring import Monitor, Watch, _monitor
 from localparity.monitoring._alarms import LONGEST
 from localparity.monitoring._store import SqlStore
@@ -292,3 +295,67 @@ def test_two_writers_that_are_killed_lose_and_double_nothing(location: str) -> N
 @pytest.mark.parametrize("seed", range(5))
 def test_two_writers_that_are_killed_often_lose_and_double_nothing(location: str, seed: int) -> None:
     write_and_kill(location, batches=240, kills=30, seed=seed)
+
+
+HOSTILE = {
+    "a view that never ends": "DROP TABLE localparity_batches; CREATE VIEW localparity_batches AS WITH RECURSIVE "
+    "r(id) AS (SELECT 'a' UNION ALL SELECT id FROM r) SELECT 'monitor' AS monitor, id, 'd' AS digest FROM r",
+    "a trigger that never ends": "CREATE TRIGGER t AFTER INSERT ON localparity_batches BEGIN INSERT INTO "
+    "localparity_rows WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n, n, n, n, n FROM r; END",
+    "another table": "CREATE TABLE other (a)",
+    "another index": "CREATE INDEX other ON localparity_batches (length(zeroblob(1000000000)))",
+    "a computed column": "ALTER TABLE localparity_batches ADD COLUMN x AS (length(zeroblob(1000000000)))",
+    "a payload that is a number": "UPDATE localparity_rows SET payload = 1000000000000 WHERE kind = 'period'",
+    "a state that is a text": "UPDATE localparity_rows SET payload = 'text' WHERE kind = 'state'",
+    "a name that is a blob": "UPDATE localparity_rows SET name = x'ff00' WHERE kind = 'period' AND name > ''",
+    "a stamp that is a blob": "UPDATE localparity_rows SET stamp = x'ff00' WHERE kind = 'period'",
+    "a kind that is a blob": "UPDATE localparity_rows SET kind = x'ff00' WHERE kind = 'state'",
+    "a memo that is a number": "UPDATE localparity_rows SET payload = 1099511627776 WHERE kind LIKE 'series%'",
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_folder_is_refused_or_means_nothing(what: str, tmp_path: Path) -> None:
+    """Nothing of it runs for long, takes much memory, or is answered in a wrong way."""
+    folder = tmp_path / "kept"
+    Monitor(folder).append(batch(0), at=NOON, batch_id="0")
+    expected = Monitor(folder).series()
+    with closing(sqlite3.connect(folder / "monitor.sqlite")) as connection:
+        connection.executescript(HOSTILE[what])
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            assert Monitor(folder).series() == expected
+            assert Monitor(folder).append(batch(1), at=NOON, batch_id="1")
+        except ValueError as error:
+            assert str(folder) in str(error)  # noqa: PT017
+        else:
+            assert what == "a memo that is a number"
+
+
+def test_a_file_whose_pages_point_at_one_another_ends(tmp_path: Path) -> None:
+    """500 pointers to the next page, in each of six: 10^16 rows in nine pages."""
+    path, size = tmp_path / "endless.sqlite", 4096
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE t (a)")
+        connection.execute("INSERT INTO t VALUES ('a')")
+    first, leaf = path.read_bytes()[:size], path.read_bytes()[size:]
+    inner = [_pointers(page + 1, 500, size) for page in range(2, 8)]
+    path.write_bytes(first[:28] + (8).to_bytes(4, "big") + first[32:] + b"".join(inner) + leaf)
+    with closing(sqlite3.connect(path)) as connection:
+        limit_work(connection)
+        with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+            connection.execute("SELECT count(*) FROM t WHERE a LIKE '%b%'").fetchall()
+
+
+def _pointers(page: int, number: int, size: int) -> bytes:
+    """An inner page of a table of SQLite, all of whose pointers are to one page."""
+    start = size - 5 * number
+    places = b"".join((start + 5 * place).to_bytes(2, "big") for place in range(number))
+    head = (
+        b"\x05\x00\x00"
+        + number.to_bytes(2, "big")
+        + start.to_bytes(2, "big")
+        + b"\x00"
+        + page.to_bytes(4, "big")
+    )
+    return (head + places).ljust(start, b"\x00") + (page.to_bytes(4, "big") + b"\x01") * number

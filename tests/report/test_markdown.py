@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from typing import Any
 
 import numpy as np
 import pytest
+from markdown_it import MarkdownIt
 
 import localparity as lp
-from localparity._text import markdown_text, outward_percent
+from localparity._text import markdown_text, outward_percent, visible
 from localparity.auditing._document import Document
 from localparity.report._markdown import to_markdown
 
@@ -91,3 +93,40 @@ def test_a_name_is_text_whatever_it_is(name: str) -> None:
 def test_escaping_leaves_ordinary_texts_alone() -> None:
     ordinary = "MCDP(0) is 30.02% - 5 of 6, at 12:30; it's Female × care."
     assert markdown_text(ordinary) == ordinary
+
+
+GITHUB = {
+    "a mention": ("@octocat", r"(?:^|\W)@[a-z0-9]"),
+    "a team": ("hi @org/team", r"(?:^|\W)@[a-z0-9]"),
+    "an issue": ("owner/repo#1 and #23", r"#\d"),
+    "an issue by GH": ("GH-7 gh-8", r"\bGH-\d"),
+    "an emoji": ("a :smile: b :+1:", r":[\w+-]+:"),
+    "an e-mail": ("me@example.org", r"\w@\w"),
+}
+
+
+@pytest.mark.parametrize("kind", GITHUB)
+def test_github_links_no_name(kind: str) -> None:
+    """GitHub looks for these in what Markdown has made, so that a backslash does not help."""
+    text, linked = GITHUB[kind]
+    parser = MarkdownIt("gfm-like", {"linkify": False})
+    html = parser.render(markdown_text(text))
+    shown = re.sub("<[^>]*>", "", html)
+    assert re.search(linked, text, re.IGNORECASE)
+    assert not re.search(linked, shown, re.IGNORECASE)
+    assert shown.replace("\u2060", "").strip() == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "[a](https://x.example)", "![a](https://x.example)",
+        "`code`", "**b** _i_ ~~s~~", "| a | b |", "# head", "$x^2$", "https://x.example", "www.x.example",
+        "a\n\n- b", "[^1]", "<!-- c -->", "&lt;b&gt;", "\\*a\\*", "[!NOTE]", "<details>",
+    ],
+)  # fmt: skip
+def test_markdown_makes_nothing_of_a_name(text: str) -> None:
+    html = MarkdownIt("gfm-like", {"linkify": False}).render(f"| a |\n|---|\n| {markdown_text(text)} |")
+    (cell,) = re.findall("<td>(.*)</td>", html)
+    assert "<" not in cell
+    assert unescape(cell).replace("\u2060", "") == visible(text)

@@ -76,7 +76,7 @@ BASES = {
     "demo": "demo --rows 200 --report {out}/page.html --json",
     "reproduce": "reproduce adult --methods erm --seeds 1 --device cpu --store {out}/store --dry-run",
     "reproduce tables": "reproduce tables --store {in}/store --out {out}/tables",
-    "compare": f"compare {_PEOPLE} --steps 2 --resamples 19",
+    "compare": f"compare {_PEOPLE} --network-steps 2 --resamples 19",
 }
 _SLOW = ("compare", "demo")
 """Of these, only lists that a wrong number or word may end."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import re
-import shutil
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
-from functools import cache
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from localparity._io._files import private_folder
+from localparity._progress import Forecast
+from localparity._text import shown_address
 from localparity._validation import InputError, setting
 
 if TYPE_CHECKING:
@@ -21,9 +20,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_UNQUOTED = re.compile(r"[\s'\"`<>]")
 _REMOTE = re.compile(r"(?!file://)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-_PASSWORD = re.compile(r"(?P<before>^[a-z][a-z0-9+.-]*://[^:/?@]*:).*(?=@)", re.IGNORECASE | re.DOTALL)
-_SECRET = re.compile(r"(?P<before>[?&][^=&]*(?:pass|pwd|secret|token|key|sig)[^=&]*=)[^&]*", re.IGNORECASE)
 
 
 def connect(*, memory_limit: str | None = None, allow_remote: bool = False) -> DuckDBPyConnection:
@@ -32,24 +30,12 @@ def connect(*, memory_limit: str | None = None, allow_remote: bool = False) -> D
 
     allowed = str(allow_remote).lower()
     config: dict[str, Any] = {"autoinstall_known_extensions": allowed, "autoload_known_extensions": allowed}
-    config["temp_directory"] = _spill_folder()
+    config["temp_directory"] = private_folder()  # DuckDB's own would be one that others can read
     if memory_limit is not None:
         config["memory_limit"] = memory_limit
-    return duckdb.connect(config=config)
-
-
-@cache
-def _spill_folder() -> str:
-    """The folder of rows that do not fit in memory: its owner's alone, and removed at the end.
-
-    By default DuckDB makes a folder that others can read where the command is typed.
-    """
-    try:
-        folder = mkdtemp(prefix="localparity-")
-    except OSError:  # nothing can be written here, and without it nothing is spilled
-        return ""
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    connection = duckdb.connect(config=config)
+    connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+    return connection
 
 
 def interruptible(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:
@@ -70,8 +56,10 @@ def interruptible(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:
     thread = threading.Thread(target=run, daemon=True)
     try:
         thread.start()
-        while not future.done():  # a signal that comes just before a wait does not end it
-            wait([future], timeout=1.0)
+        with Forecast(100, "reading") as forecast:
+            while not future.done():  # a signal that comes just before a wait does not end it
+                wait([future], timeout=0.5)
+                forecast.advance(max(connection.query_progress() - forecast.done, 0.0))
     except KeyboardInterrupt:
         while thread.is_alive() and not future.done():  # an interrupt before the query begins does nothing
             connection.interrupt()
@@ -85,25 +73,16 @@ def remote_among(paths: Iterable[str]) -> list[str]:
     return [path for path in paths if _REMOTE.match(path)]
 
 
-def without_password(address: str) -> str:
-    """An address as it may be shown, and any other text as it is.
-
-    Examples
-    --------
-    >>> without_password("postgresql://me:secret@host/db?sslpassword=another")
-    'postgresql://me:***@host/db?sslpassword=***'
-    """
-    if not _REMOTE.match(address):
-        return address
-    return _SECRET.sub(r"\g<before>***", _PASSWORD.sub(r"\g<before>***", address))
-
-
 def check_remote(paths: Iterable[str], *, allow_remote: bool) -> None:
     """Refuse paths on other machines unless these may be reached."""
     remote = remote_among(paths)
     if remote and not allow_remote:
-        shown = without_password(remote[0])
+        shown = shown_address(remote[0])
         raise InputError(f"is on another machine; pass {setting(allow_remote=True)} to fetch it", file=shown)
+    for path in remote:
+        if _UNQUOTED.search(path):
+            shown = shown_address(path)
+            raise InputError("must have its spaces and quotes percent-encoded, as %20 and %27", file=shown)
 
 
 # SQL: names and texts in it, and what comes back.

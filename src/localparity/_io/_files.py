@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import hashlib
 import json
@@ -12,9 +13,10 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, TypeVar
+from tempfile import gettempdir, mkdtemp
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from uuid import uuid4
 
 from localparity._validation import InputError, OutputExistsError
@@ -22,10 +24,18 @@ from localparity._validation import InputError, OutputExistsError
 if sys.platform != "win32":
     import fcntl
 
+if TYPE_CHECKING:
+    import sqlite3
+
 T = TypeVar("T")
 
 _PARSE_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError)
 _SEAL = "sha256"
+_PRIVATE = "localparity-"
+_OWN: dict[int, tuple[str, BinaryIO]] = {}
+"""The private folder of this process and its lock, by the number of the process."""
+_MOST_STEPS = 100
+"""The millions of steps of a query of SQLite's that is short, whatever it reads."""
 
 
 def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
@@ -132,6 +142,57 @@ def locked_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+@cache
+def private_folder() -> str:
+    """The folder of this process for rows that must leave memory: its owner's alone, and removed at the end.
+
+    What killed processes left is removed, too. Empty where no folder can be made.
+    """
+    try:
+        _remove_stale_folders()
+        hidden = Path(mkdtemp(prefix=f".{_PRIVATE}"))
+        lock = _locked_new(hidden / "lock")  # before others take it for stale
+        folder = hidden.rename(hidden.with_name(hidden.name.removeprefix(".")))
+    except OSError:
+        return ""
+    _OWN[os.getpid()] = str(folder), lock
+    return str(folder)
+
+
+@atexit.register
+def remove_private_folder() -> None:
+    """Remove the private folder of this process; a child that it forked leaves it alone."""
+    folder, lock = _OWN.pop(os.getpid(), (None, None))
+    if folder is not None and lock is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+        lock.close()
+
+
+def _remove_stale_folders() -> None:
+    """Remove the private folders whose processes are dead: they hold no lock."""
+    if sys.platform == "win32":
+        return
+    for folder in Path(gettempdir()).glob(f"{_PRIVATE}*"):
+        with suppress(OSError):
+            if folder.is_symlink() or folder.lstat().st_uid != os.getuid():
+                continue
+            with (folder / "lock").open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def limit_work(connection: sqlite3.Connection) -> None:
+    """Trust nothing that a SQLite file defines, and end a query that takes more steps than its bytes explain.
+
+    Pages that point at one another would make a small file endless.
+    """
+    connection.execute("PRAGMA trusted_schema = OFF")
+    ((pages,),) = connection.execute("PRAGMA page_count").fetchall()
+    ((size,),) = connection.execute("PRAGMA page_size").fetchall()
+    batches = iter(range(_MOST_STEPS + pages * size // 1000))
+    connection.set_progress_handler(lambda: next(batches, None) is None, 1_000_000)
 
 
 DESCRIPTION_SIZE = 1 << 26

@@ -7,6 +7,7 @@ import csv
 import gzip
 import re
 import tempfile
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._duckdb import quote_text, with_none
+from localparity._io._files import private_folder
 from localparity._validation import InputError, require, setting, unknown_name
 
 # The first lines of a CSV: what separates its values, and what its columns are called.
@@ -131,10 +133,7 @@ class Transcoded:
         encoding = (encoding or _marked(file)) if Path(file).is_file() else None
         if encoding is None:
             return file
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="localparity-"))
-            finalize(self, rmtree, self._folder, ignore_errors=True)
-        path = self._folder / f"{len(list(self._folder.iterdir()))}.{Path(file).name.removesuffix('.gz')}"
+        path = self._new_path(file)
         decoder = codecs.getincrementaldecoder(encoding)()
         try:
             with _opened(file) as source, path.open("w", encoding="utf-8", newline="") as copy:
@@ -144,6 +143,20 @@ class Transcoded:
         except UnicodeError as error:
             raise InputError(f"cannot be read as {encoding}: {error}", file=file) from error
         return str(path)
+
+    def evened(self, file: str) -> str:
+        """The path of a file's copy, all of whose lines end with one character."""
+        path = self._new_path(file)
+        with _opened(file) as source, path.open("wb") as copy:
+            for line in source:
+                copy.write(line[:-2] + b"\n" if line.endswith(b"\r\n") else line)
+        return str(path)
+
+    def _new_path(self, file: str) -> Path:
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(dir=private_folder() or None))
+            finalize(self, rmtree, self._folder, ignore_errors=True)
+        return self._folder / f"{len(list(self._folder.iterdir()))}.{Path(file).name.removesuffix('.gz')}"
 
 
 def _marked(file: str) -> str | None:
@@ -163,10 +176,25 @@ def _opened(file: str) -> gzip.GzipFile | BinaryIO:
     return gzip.open(file) if file.lower().endswith(".gz") else Path(file).open("rb")
 
 
+def _ends_in_both_ways(file: str) -> bool:
+    """Whether a text file has lines that end with CR LF, and others with LF alone."""
+    with_return = without = False
+    with _opened(file) as stream:
+        while read := stream.read(_READ):
+            read += stream.read(1) if read.endswith(b"\r") else b""
+            ends = read.count(b"\r\n") if b"\r" in read else 0
+            with_return |= ends > 0
+            without |= read.count(b"\n") > ends if ends else b"\n" in read
+            if with_return and without:
+                return True
+    return False
+
+
 # Whether a packed file is whole, which DuckDB does not check.
 
 
-_LAST = 2**12
+_LAST = 2**21 + 1
+"""One more than the bytes of a line that DuckDB reads; it overlooks a last line of very many more."""
 
 
 def read_through(file: str) -> bytes:
@@ -202,6 +230,7 @@ def read_sheet(file: str, sheet: str | None) -> tuple[list[str], list[NDArray[An
     Rows without any value are left out, above the names and below them.
     """
     calamine = require("python_calamine", extra="excel")
+    _check_cells(file)
     try:
         workbook = calamine.load_workbook(file)
         name = _sheet_name(file, workbook, sheet)
@@ -216,8 +245,48 @@ def read_sheet(file: str, sheet: str | None) -> tuple[list[str], list[NDArray[An
     return names, [_column(values) for values in zip(*rows, strict=True)]
 
 
+_MOST_CELLS = 10**8
+_CELL = re.compile(rb'\br="([A-Z]{1,3})([0-9]{1,7})"')
+
+
+def _check_cells(file: str) -> None:
+    """Refuse a workbook of Excel that would take all memory: calamine makes every cell up to the last one."""
+    if not zipfile.is_zipfile(file):
+        return
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for name in archive.namelist():
+                if name.startswith("xl/worksheets/"):
+                    _check_sheet(file, archive, name)
+    except (EOFError, OSError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
+        raise InputError(f"cannot be read: {error}", file=file) from error
+
+
+def _check_sheet(file: str, archive: zipfile.ZipFile, name: str) -> None:
+    tags, row, column, rest = 0, 0, 0, b""
+    with archive.open(name) as stream:
+        while read := stream.read(_READ):
+            tags += read.count(b"<")
+            for letters, digits in _CELL.findall(rest + read):
+                row, column = max(row, int(digits)), max(column, _place(letters))
+            if max(tags, row * column) > _MOST_CELLS:
+                reason = f"{name} has more than {_MOST_CELLS:,} cells"
+                raise InputError(f"cannot be read: {reason}; save it as CSV", file=file)
+            rest = read[-16:]
+
+
+def _place(letters: bytes) -> int:
+    """The number of a column, which are called A to Z, AA to ZZ and so on."""
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - 64
+    return number
+
+
 def _sheet_name(file: str, workbook: Any, sheet: str | None) -> str:
     names: list[str] = workbook.sheet_names
+    if not names:
+        raise InputError("has no sheets", file=file)
     if sheet is None:
         filled = [name for name in names if workbook.get_sheet_by_name(name).total_height > 0] or names
         if len(filled) > 1:
@@ -292,6 +361,25 @@ class Files:
         paths = _listed(self.paths if set(copies) == set(last) else copies)
         if kind in _JSON_FORMATS:
             return self._json_reader(paths, _JSON_FORMATS[kind], last)
+        for file, end in last.items():
+            if len(end) == _LAST and not re.search(rb"[\r\n]", end):
+                raise InputError(
+                    f"cannot be read: its last line has more than {_LAST - 1:,} bytes", file=file
+                )
+        mixed = any(_ends_in_both_ways(copy) for copy in copies if Path(copy).is_file())
+        try:
+            reader = self._csv_reader(paths, copies, kind)
+            if mixed:  # which DuckDB takes inside quotes alone
+                self._fetch(f"SELECT count(*) AS n FROM {reader}")
+        except InputError:
+            if not mixed:
+                raise
+            copies = {self._copies.evened(copy): file for copy, file in copies.items()}
+            return self._csv_reader(_listed(copies), copies, kind)
+        return reader
+
+    def _csv_reader(self, paths: str, copies: Mapping[str, str], kind: str) -> str:
+        """The reader of text files, by the header of the first; `copies` are what is read of each."""
         first, *others = copies
         lines = self._first_lines(first)
         try:

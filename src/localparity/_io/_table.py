@@ -32,7 +32,7 @@ from localparity._io._duckdb import (
 )
 from localparity._io._numbers import Decimal, NumberFormat, format_of, is_missing_text, missing_text, survey
 from localparity._io._readers import KINDS, Files, ending_of
-from localparity._text import brief, normal_text
+from localparity._text import brief, normal_text, visual_form
 from localparity._types import FloatArray
 from localparity._validation import (
     MOST_GROUPS,
@@ -193,19 +193,18 @@ class Table:
             warnings.warn(f"column {name!r} of {self.name} is read {form}", stacklevel=3)
         if self._normalises:
             return
-        same: dict[Any, list[Any]] = {}
-        for group in groups:
-            parts = group if isinstance(group, tuple) else (group,)
-            key = tuple(normal_text(part) if isinstance(part, str) else part for part in parts)
-            same.setdefault(key, []).append(group)
-        for alike in same.values():
-            if len(alike) > 1:
-                *some, last = map(repr, alike)
-                message = (
-                    f"the groups {', '.join(some)} and {last} of {self.name} differ in case, spaces or the "
-                    f"form of characters only; pass {setting(normalise_groups=True)} to join them"
-                )
-                warnings.warn(InputWarning(message), stacklevel=3)
+        groups = list(groups)
+        same = _alike(groups, normal_text)
+        for some, last in same:
+            message = (
+                f"the groups {', '.join(map(repr, some))} and {last!r} of {self.name} differ in case, spaces "
+                f"or the form of characters only; pass {setting(normalise_groups=True)} to join them"
+            )
+            warnings.warn(InputWarning(message), stacklevel=3)
+        for some, last in [] if same else _alike(groups, visual_form):
+            listed = ", ".join(map(ascii, some))
+            message = f"the groups {listed} and {last!a} of {self.name} look alike and have other characters"
+            warnings.warn(InputWarning(f"{message}; are they one?"), stacklevel=3)
 
     def repair(self, names: Iterable[str]) -> bool:
         """Find out how columns write their numbers, after the plain way failed; whether that changed."""
@@ -317,6 +316,16 @@ class Table:
 
     def _unreadable(self, error: Exception) -> InputError:
         return InputError(f"cannot be read: {first_reason(str(error))}", file=self.name)
+
+
+def _alike(groups: Iterable[Any], form: Callable[[str], str]) -> list[tuple[list[Any], Any]]:
+    """The groups that are one in some form, several of each: all but the last, and the last."""
+    same: dict[Any, list[Any]] = {}
+    for group in groups:
+        parts = group if isinstance(group, tuple) else (group,)
+        key = tuple(form(part) if isinstance(part, str) else part for part in parts)
+        same.setdefault(key, []).append(group)
+    return [(alike[:-1], alike[-1]) for alike in same.values() if len(alike) > 1]
 
 
 def open_table(

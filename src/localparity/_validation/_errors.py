@@ -13,6 +13,8 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from localparity._text import without_secrets
+
 _SETTING = re.compile("\x02(.*?)(?:=(.*?))?\x03")
 _LONGEST = 2000
 """The most characters of a message: what it quotes may be a whole file."""
@@ -59,7 +61,7 @@ def setting(*names: str, **values: Any) -> str:
 
 
 class Worded(Exception):  # noqa: N818
-    """An error or a warning whose message marks the library's arguments."""
+    """An error or a warning whose message marks the library's arguments; it shows no secret of an address."""
 
     def __str__(self) -> str:
         return self.in_words(_PYTHON)
@@ -73,7 +75,7 @@ class Worded(Exception):  # noqa: N818
                 return name if value is None else f"{name}={value}"
             return options[name] if value in (None, "True") else f"{options[name]} {value.strip(chr(39))}"
 
-        text = _SETTING.sub(word, self._marked())
+        text = without_secrets(_SETTING.sub(word, self._marked()))
         return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text):,} characters)"
 
     def _marked(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike, fspath
@@ -506,7 +506,6 @@ def audit(
     random_state: Seed = None,
     n_jobs: int | None = None,
     higher_is: HigherIs | None = None,
-    on_resample: Callable[[], object] | None = None,
 ) -> Audit:
     """How large the disparity is, where it sits, for whom, and how sure that is.
 
@@ -565,8 +564,6 @@ def audit(
         How many resamples run at a time, -1 for as many as there are cores.
     higher_is : str, optional
         Whether a higher score is the "better" or the "worse" outcome for a person, for the sentences.
-    on_resample : callable, optional
-        Called without arguments after each resample, to show progress.
 
     Returns
     -------
@@ -598,7 +595,6 @@ def audit(
         random_state=random_state,
         n_jobs=n_jobs,
         higher_is=higher_is,
-        on_resample=on_resample,
     )
     people = People.of_arrays(
         options,

@@ -287,7 +287,7 @@ def explain(
     left_out = _unfit(columns, predictions, rows)
     columns = [column for column in columns if column.name not in left_out]
     search = _Search(_People.of(predictions, rows, rng), columns, rows, confidence, rng)
-    names = foretold(search.cells, len(search.cells), "features")
+    names = foretold(search.cells, len(search.cells), "weighing features")
     features = sorted((search.gap((name,)) for name in names), key=_rank)
     sets = search.best_sets([gap.features[0] for gap in features if gap.remaining is not None])
     total = mcdp_interval(
@@ -651,7 +651,9 @@ class _Search:
             sets.append(chosen)
         if len(names) > _LARGEST_SET:
             sets.append(tuple(names))
-        return tuple(self.gap(features) for features in foretold(sets, len(sets), "sets of features"))
+        return tuple(
+            self.gap(features) for features in foretold(sets, len(sets), "weighing sets of features")
+        )
 
     def _rough_mcdp(self, names: tuple[str, ...]) -> float:
         """Roughly what remains, from the product of a few cells of each feature, of some of the people."""
@@ -774,7 +776,7 @@ def _uses(model: Any, X: Any, search: _Search, rows: IntArray, score_range: Scor
     is_frame = hasattr(frame, "columns")
     table: Any = frame[rows] if is_frame else np.asarray(X)[rows]
     uses = {}
-    for name in foretold(search.cells, len(search.cells), "features"):
+    for name in foretold(search.cells, len(search.cells), "weighing features"):
         gaps = []
         for order in search.redraws(name):
             if is_frame:

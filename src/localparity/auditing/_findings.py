@@ -339,7 +339,7 @@ class Evidence:
         comparison, epsilons, draws = options.comparison, options.epsilon_array, options.draws
         confidence = options.confidence
         n_pairs = len(comparison.labels) * len(comparison.pair_places(counts.groups))
-        curves = foretold(each_gap_curve(counts, comparison), n_pairs, "pairs of groups")
+        curves = foretold(each_gap_curve(counts, comparison), n_pairs, "comparing pairs of groups")
         measures = [PairMeasures.of(curve, epsilons, threshold) for curve in curves]
         test = None
         if draws.n_resamples:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypedDict, get_args
@@ -49,7 +49,6 @@ class AuditKeywords(TypedDict, total=False):
     random_state: Seed
     n_jobs: int | None
     higher_is: HigherIs | None
-    on_resample: Callable[[], object] | None
 
 
 class AuditArguments(AuditKeywords, total=False):
@@ -80,7 +79,6 @@ class AuditOptions:
     random_state: Seed = None
     n_jobs: int | None = None
     higher_is: HigherIs | None = None
-    on_resample: Callable[[], object] | None = None
 
     def __post_init__(self) -> None:
         epsilons = np.unique(as_epsilons(self.epsilons, "epsilons"))
@@ -112,7 +110,7 @@ class AuditOptions:
     @cached_property
     def draws(self) -> Draws:
         """The resamples."""
-        return Draws(self.n_resamples, self.random_state, self.n_jobs, self.on_resample)
+        return Draws(self.n_resamples, self.random_state, self.n_jobs)
 
     @property
     def epsilon_array(self) -> FloatArray:

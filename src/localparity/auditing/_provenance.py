@@ -13,9 +13,10 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from localparity._io._duckdb import connect, remote_among, without_password
+from localparity._io._duckdb import connect, remote_among
 from localparity._io._files import sha256_of
 from localparity._io._table import as_table, unfit_features
+from localparity._text import shown_address
 from localparity._types import ScoreRange
 from localparity._version import __version__
 from localparity.auditing._files import range_in_table
@@ -185,8 +186,11 @@ def call_text(name: str, source: Any, options: Mapping[str, Any]) -> str:
 def _short(value: Any) -> str:
     """A value as it is written in code, or the name of its type where that is none of a line."""
     if isinstance(value, list | tuple):
-        return repr([fspath(each) if isinstance(each, PathLike) else each for each in value])
-    return repr(value) if isinstance(value, str | int | float) else f"<{type(value).__name__}>"
+        paths = [fspath(each) if isinstance(each, PathLike) else each for each in value]
+        return repr([shown_address(each) if isinstance(each, str) else each for each in paths])
+    if isinstance(value, str):
+        return repr(shown_address(value))
+    return repr(value) if isinstance(value, int | float) else f"<{type(value).__name__}>"
 
 
 def _date() -> str:
@@ -206,7 +210,7 @@ def _files(source: Any) -> Iterable[SourceFile]:
         return
     for path in map(fspath, paths):
         if remote_among([path]):
-            yield SourceFile(without_password(path), None)
+            yield SourceFile(shown_address(path), None)
         else:
             found = [path] if Path(path).is_file() else _matching(path)
             yield from (SourceFile(name, sha256_of(Path(name))) for name in found)

@@ -400,7 +400,9 @@ def caveats_of(audit: Audit) -> str:
 _USUAL_BOUND = 0.05
 _FEWEST_FEATURES = 2
 """A file with fewer columns next to scores, groups and classes is one of scores, not of people to fit on."""
-_ELSEWHERE = "Fit a model within the bound, with localparity repair, where its features and classes are"
+_ELSEWHERE = (
+    "Fit a model within the bound: run localparity repair on a file that has its features and classes"
+)
 
 
 @dataclass(frozen=True)

@@ -22,62 +22,83 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import localparity
+from localparity._io._files import remove_private_folder
 from localparity.cli._commands import Commands, note
 
-# Ctrl-C ends a command within a second, also inside a library that takes it for an error or is busy.
+# Ctrl-C, SIGTERM and SIGHUP end a command within a second, also inside a library that takes them for an error
+# or is busy, and nothing temporary is left behind.
 
 
-CODE = 130
+_SIGNALS = [number for name in ("SIGINT", "SIGTERM", "SIGHUP") if (number := getattr(signal, name, None))]
+_DEFAULTS = (signal.default_int_handler, signal.SIG_DFL)
 _PATIENCE = 1.0
+
+
+class SignalledError(KeyboardInterrupt):
+    """Raised where a signal that ends a command has come; its argument is the number."""
 
 
 @contextmanager
 def heeding_interrupts() -> Iterator[None]:
-    """Inside, Ctrl-C is a KeyboardInterrupt whatever becomes of it: libraries raise other errors, or none.
+    """Inside, a signal is a SignalledError whatever becomes of it: libraries raise other errors, or none.
 
     Where the main thread does not come back from a library in time, the process ends as after a kill; what
     it was writing is still either the old file or the new one, whole.
     """
-    before = signal.getsignal(signal.SIGINT)
-    in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or before is not signal.default_int_handler:  # ignored in the background of a shell
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    # Others are ignored, as by nohup and in the background of a shell.
+    heeded = {number: handler for number, handler in before.items() if handler in _DEFAULTS}
+    if threading.current_thread() is not threading.main_thread() or not heeded:
         yield
         return
-    seen, done = threading.Event(), threading.Event()
+    seen, done = list[int](), threading.Event()
 
-    def interrupt(*_: Any) -> None:
-        seen.set()
-        raise KeyboardInterrupt
+    def interrupt(number: int, _: Any) -> None:
+        seen.append(number)
+        raise SignalledError(number)
 
     heard, told = os.pipe()
     os.set_blocking(told, False)
     woken = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    watch = threading.Thread(target=_stop_in_time, args=(heard, done), daemon=True)
+    watch = threading.Thread(target=_stop_in_time, args=(heard, done, set(heeded)), daemon=True)
     watch.start()
-    signal.signal(signal.SIGINT, interrupt)
+    for number in heeded:
+        signal.signal(number, interrupt)
     try:
         yield
-    except Exception as error:
-        if seen.is_set():
-            raise KeyboardInterrupt from error
+    except BaseException as error:
+        if seen and not isinstance(error, SignalledError):
+            raise SignalledError(seen[0]) from error
         raise
     finally:
         done.set()
-        signal.signal(signal.SIGINT, before)
+        for number, handler in heeded.items():
+            signal.signal(number, handler)
         signal.set_wakeup_fd(woken)
         os.close(told)
         watch.join()
-    if seen.is_set():
-        raise KeyboardInterrupt
+    if seen:
+        raise SignalledError(seen[0])
 
 
-def _stop_in_time(heard: int, done: threading.Event) -> None:
-    """Wait for Ctrl-C, then for the end of the command; end the process if that does not come."""
+def _stop_in_time(heard: int, done: threading.Event, heeded: set[int]) -> None:
+    """Wait for a signal, then for the end of the command; end the process if that does not come."""
     while signals := os.read(heard, 1):
-        if signals[0] == signal.SIGINT and not done.wait(_PATIENCE):
+        if signals[0] in heeded and not done.wait(_PATIENCE):
             os.write(2, b"interrupted\n")
-            end_now(CODE)
+            remove_private_folder()
+            end_now(128 + signals[0])
     os.close(heard)
+
+
+def _end_by(number: int) -> NoReturn:
+    """End as a signal ends a process, after what Python does at its end; Ctrl-C gives an exit code."""
+    if number != signal.SIGINT:
+        remove_private_folder()
+        sys.stdout.flush()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    sys.exit(128 + number)
 
 
 # A standard output that outlives its reader: `localparity audit ... | head -1`.
@@ -219,7 +240,6 @@ app = Commands(
     cls=Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -253,9 +273,9 @@ def _run() -> NoReturn:
         _fail(error.format_message())
     except (ValueError, ImportError, OSError) as error:
         _fail(str(error))
-    except (typer.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt) as error:
         typer.echo("interrupted", err=True)
-        sys.exit(CODE)
+        _end_by(error.args[0] if isinstance(error, SignalledError) else signal.SIGINT)
     except Exception as error:
         if isinstance(error, MemoryError) or type(error).__name__ == _DUCKDB_OUT_OF_MEMORY:
             _fail("there is not enough memory")

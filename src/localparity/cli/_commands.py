@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,9 +17,8 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
-from localparity._io._duckdb import without_password
-from localparity._progress import forecasts_to
-from localparity._text import visible, visible_lines
+from localparity._progress import bar_on_terminal, forecasts_to
+from localparity._text import shown_address, visible, visible_lines, without_secrets
 from localparity._validation import Worded
 
 # The library's messages in the words of a command: "n_resamples must be" is "--resamples must be".
@@ -60,8 +61,8 @@ def print_line(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Print a line on the standard error."""
-    typer.echo(visible(text), err=True)
+    """Print a line on the standard error, in which no address shows a secret."""
+    typer.echo(visible(without_secrets(text)), err=True)
 
 
 def print_json(found: Any) -> None:
@@ -94,14 +95,27 @@ def warnings_in_lines(options: Mapping[str, str] = MappingProxyType({})) -> Iter
         yield
 
 
+# How long work takes.
+
+
+@contextmanager
+def _showing_progress() -> Iterator[None]:
+    """Show long work as a bar on a terminal; elsewhere a line says how long it takes."""
+    is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    with bar_on_terminal() if is_terminal else forecasts_to(note):
+        yield
+
+
 _TYPED = "localparity.typed"
-_URL = re.compile(r"[A-Za-z][\w+.-]+:/")
+_URL = re.compile(r"([A-Za-z][\w+.-]+:)+/")
 
 
 def local_path(path: Path, param: Any) -> Path:
     """A path on this machine, with the home folder for ~, which a shell leaves in --out=~/scores.csv."""
     if _URL.match(path.as_posix()):
-        raise typer.BadParameter(f"must be a path on this machine, got {str(path)!r}", param=param)
+        raise typer.BadParameter(
+            f"must be a path on this machine, got {shown_address(str(path))!r}", param=param
+        )
     try:
         return path.expanduser()
     except RuntimeError as error:  # there is no such user
@@ -118,7 +132,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words that were typed."""
-        ctx.meta[_TYPED] = shlex.join(["localparity", str(self.name), *map(without_password, args)])
+        ctx.meta[_TYPED] = shlex.join(["localparity", str(self.name), *map(shown_address, args)])
         parsed: Any = self.make_parser(ctx).parse_args(args=list(args))
         for word in args:
             if word.encode(errors="ignore").decode() != word:
@@ -140,7 +154,7 @@ class Command(TyperCommand):
         """Run, with what the library complains of in the command's own words."""
         options = options_of(self.params)
         try:
-            with warnings_in_lines(options), forecasts_to(note):
+            with warnings_in_lines(options), _showing_progress():
                 return super().invoke(ctx)
         except (ValueError, ImportError, OSError) as error:
             ctx.fail(in_options(error, options) or type(error).__name__)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args,
 import typer
 from numpy.typing import NDArray
 
-from localparity._io._duckdb import check_remote, remote_among, without_password
+from localparity._io._duckdb import check_remote, remote_among
 from localparity._io._numbers import Decimal
 from localparity._io._table import Table, unfit_features
+from localparity._text import shown_address
 from localparity._types import Compare, Criterion
 from localparity._validation import InputError, OutputExistsError, as_epsilon, as_fraction
 from localparity.auditing._files import file_sha256, read_features
@@ -219,7 +220,7 @@ def announce_remote(files: Sequence[str], *, allow_remote: bool) -> None:
     """Check that files on other machines may be read, and say which of them will be fetched."""
     check_remote(files, allow_remote=allow_remote)
     for file in remote_among(files):
-        note(f"fetching {without_password(file)}; DuckDB installs its extension for that if it has none")
+        note(f"fetching {shown_address(file)}; DuckDB installs its extension for that if it has none")
 
 
 def open_file(file: str, *, allow_remote: bool, **options: Any) -> Table:

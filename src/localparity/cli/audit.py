@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,9 +15,10 @@ import typer
 from rich.console import Console
 from typer import Option
 
-from localparity._io._duckdb import text_of, without_password
+from localparity._io._duckdb import text_of
+from localparity._io._files import private_folder
 from localparity._io._table import Table, as_group_columns, open_table
-from localparity._text import visible_lines
+from localparity._text import shown_address, visible_lines
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, RangeOption
 from localparity.auditing._answer import DecideBy, NotAssessed
 from localparity.auditing._audit import Audit, read_audit
@@ -242,9 +242,7 @@ class AuditAsked:
         for name in ("epsilons", "score_range", "pos_label", "n_resamples", "random_state"):
             values[name] = getattr(options, name)
         listed = {name: tuple(value or ()) for name, value in values.items() if name in _LISTS}
-        return Policy(
-            **values | listed, scoring_rates=self.scoring, files=tuple(map(without_password, files))
-        )
+        return Policy(**values | listed, scoring_rates=self.scoring, files=tuple(map(shown_address, files)))
 
     def under(
         self, ctx: typer.Context, files: Sequence[str]
@@ -283,7 +281,7 @@ class AuditAsked:
             score_range=ends if isinstance(ends, str) else ",".join(map(repr, ends)),
             pos_label=None if final.pos_label is None else str(final.pos_label),
         )
-        names_typed = final.files == tuple(map(without_password, files))
+        names_typed = final.files == tuple(map(shown_address, files))
         return asked, list(files if names_typed else final.files), file._replace(policy=final)
 
     def open(self, file: str) -> Any:
@@ -312,7 +310,7 @@ def _option(ctx: typer.Context, name: str) -> str | None:
 
 def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, str]]:
     """What does not go together, each option with the reason."""
-    database = asked.engine == "ibis" or any(file.startswith(_DATABASES) for file in files)
+    database = asked.engine == "ibis" or any(file.lower().startswith(_DATABASES) for file in files)
     repeated = next((file for file in files if files.count(file) > 1), "")
     several, engine, form = len(files) > 1, asked.engine, asked.form
     model, target, bound = (value is not None for value in (asked.model, asked.target, asked.max_mcdp))
@@ -369,19 +367,18 @@ def audit(*, ctx: typer.Context, files: FilesArgument = None, asked: AuditAsked)
     policy = policy or PolicyFile.of(asked.to_policy(files))
     tables = _open_all(ctx, files, asked)
     scorer = None if asked.model is None else Scorer.load(asked.model)
-    with _resampling_bar(options.n_resamples) as advance:
-        audits = {
-            file: read_audit(
-                table,
-                asked.columns,
-                replace(options, on_resample=advance),
-                call=typed_command(ctx),
-                engine="ibis" if asked.table is not None else asked.engine,
-                scorer=scorer,
-                allow_remote=asked.allow_remote,
-            )
-            for file, table in tables.items()
-        }
+    audits = {
+        file: read_audit(
+            table,
+            asked.columns,
+            options,
+            call=typed_command(ctx),
+            engine="ibis" if asked.table is not None else asked.engine,
+            scorer=scorer,
+            allow_remote=asked.allow_remote,
+        )
+        for file, table in tables.items()
+    }
     _hint(audits, tables, asked)
     document = Document(
         audits=audits,
@@ -408,10 +405,10 @@ def _open_all(ctx: typer.Context, files: Sequence[str], asked: AuditAsked) -> di
     if asked.table is None:
         paths = [_from_stdin(ctx) if file == _STDIN else file for file in files]
         announce_remote(paths, allow_remote=asked.allow_remote)
-        return {without_password(path): asked.open(path) for path in paths}
+        return {shown_address(path): asked.open(path) for path in paths}
     tables = {}
     for address in files:
-        shown = without_password(address)
+        shown = shown_address(address)
         opened = read_database(address, asked.table, allow_remote=asked.allow_remote)
         ctx.call_on_close(opened.get_backend().disconnect)
         tables[f"{asked.table} ({shown})"] = opened
@@ -421,33 +418,13 @@ def _open_all(ctx: typer.Context, files: Sequence[str], asked: AuditAsked) -> di
 
 def _from_stdin(ctx: typer.Context) -> str:
     """A file with what the standard input has: Parquet, JSON lines, or rows of text."""
-    folder = TemporaryDirectory()
+    folder = TemporaryDirectory(dir=private_folder() or None)
     ctx.call_on_close(folder.cleanup)
     content = sys.stdin.buffer.read()
     ending = {b"PA": "parquet", b'{"': "jsonl"}.get(content[:2], "csv")
     path = Path(folder.name) / f"stdin.{ending}"
     path.write_bytes(content)
     return str(path)
-
-
-@contextmanager
-def _resampling_bar(resamples: int) -> Iterator[Callable[[], object] | None]:
-    """What is called after each resample: a bar on a terminal, which starts anew where there are more."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    from rich.progress import Progress
-
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("Resampling", total=resamples)
-
-        def advance() -> None:
-            if progress.finished:
-                progress.reset(task)
-            progress.advance(task)
-
-        yield advance
 
 
 # What is printed and written.

@@ -15,7 +15,7 @@ import typer
 
 from localparity._io._files import sha256_of
 from localparity._io._table import Table, as_group_columns, open_table
-from localparity._text import capitalised, interval_text, percent
+from localparity._text import capitalised, interval_text, percent, shown_address
 from localparity._types import Missing
 from localparity._validation import NO_GROUP, InputError, as_count, warn_of_unmatched
 from localparity.auditing._missing import MissingPolicy, MissingRows
@@ -45,7 +45,14 @@ from localparity.engines._missing_rows import count_missing, without_missing
 from localparity.engines._table import ScoreColumns
 from localparity.monitoring import Monitor, PeriodResult, Watch, WindowResult
 from localparity.monitoring._store import Every, is_database
-from localparity.monitoring._watch import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence
+from localparity.monitoring._watch import (
+    APPROXIMATE,
+    about,
+    alarm_sentence,
+    how_many,
+    quiet_sentence,
+    rows_text,
+)
 from localparity.monitoring._webhook import Webhook
 from localparity.predictions import Predictions
 
@@ -329,15 +336,15 @@ def append(
             allow_duplicate=allow_duplicate,
         )
         if is_new:
-            counted.append(batch)
+            counted.append(shown_address(batch))
         else:
-            note(f"{batch} was counted before and is not counted again")
+            note(f"{shown_address(batch)} was counted before and is not counted again")
     asked.keep(kept)
     if keep is not None:
         kept.prune(keep)
     (newest,) = kept.series(watch, last=1)
     print_result({"counted": counted, "newest": asdict(newest)}, _newest_line(newest, watch), json=json)
-    _end(kept, newest, watch, hook, counted=True)
+    _end(kept, newest, watch, hook)
 
 
 def _hash_of(table: Table) -> str:
@@ -466,7 +473,9 @@ def _parse_time(at: str | None) -> datetime | None:
 
 def _newest_line(newest: PeriodResult, watch: Watch) -> str:
     """The newest period in a line."""
-    rows = f"{newest.period}: {newest.rows:,} rows"
+    rows = (
+        f"{newest.period}: {newest.rows:,} rows" if newest.rows is not None else f"{newest.period}: few rows"
+    )
     if newest.interval is None:
         return f"{rows}, nothing to compare: {newest.missing}"
     value = f"MCDP({watch.epsilon:g}) {about(newest.interval.estimate, newest)}"
@@ -486,11 +495,11 @@ def _series_lines(
             value = about(point.interval.estimate, point)
             numbers = [value, interval_text(point.interval), percent(point.expected)]
         alarm = "" if point.alarm is None else how_many(point.alarm.periods, every)
-        rows.append([point.period, f"{point.rows:,}", *numbers, alarm])
+        rows.append([point.period, rows_text(point.rows), *numbers, alarm])
     total = ["-", "-"]
     if whole.interval is not None:
         total = [about(whole.interval.estimate, whole), interval_text(whole.interval)]
-    rows.append(["since the start", f"{whole.rows:,}", *total, "-"])
+    rows.append(["since the start", rows_text(whole.rows), *total, "-"])
     widths = [max(len(row[place]) for row in rows if place < len(row)) for place in range(5)]
     lines = [
         f"MCDP({watch.epsilon:g}) over time, the last {how_many(len(shown), every)} of {len(series):,}",
@@ -508,18 +517,14 @@ def _series_lines(
     return [*lines, "", *(f"  {line}" for note in notes for line in wrap(note, 78))]
 
 
-def _end(
-    kept: Monitor, newest: PeriodResult, watch: Watch, hook: Webhook | None = None, *, counted: bool = False
-) -> None:
+def _end(kept: Monitor, newest: PeriodResult, watch: Watch, hook: Webhook | None = None) -> None:
     """Say whether there is an alarm at the newest period, and end with 1 if there is.
 
-    Where a batch was counted, it is no error that there is nothing to compare yet.
+    It is no error that there is nothing to compare in it.
     """
     if watch.max_mcdp is None:
         return
     if newest.alarm is None:
-        if newest.interval is None and not counted:
-            raise ValueError(quiet_sentence(newest, watch.max_mcdp))
         note(f"no alarm: {quiet_sentence(newest, watch.max_mcdp)}")
         return
     note(f"alarm: {alarm_sentence(newest.alarm, kept.every, watch.max_mcdp)}")
@@ -527,6 +532,6 @@ def _end(
         try:
             if hook.tell(kept, newest, watch):
                 note(f"told {hook.host} of the alarm")
-        except OSError as error:
+        except (OSError, ValueError) as error:
             note(f"the webhook failed, and will be tried again with the next batch: {error}")
     raise typer.Exit(1)

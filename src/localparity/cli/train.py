@@ -72,7 +72,6 @@ def train(
     people: PeopleOptions,
     keep_group: Annotated[bool, typer.Option(help="Whether the groups are features too.")] = False,
     intended_use: IntendedUseOption = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     force: ForceOption = False,
 ) -> None:
@@ -88,7 +87,7 @@ def train(
     features, classes, groups, weights = read_training_table(
         file, target, group, people, extra="train" if model == "network" else "boost", keep_group=keep_group
     )
-    classifier = _classifier(model, training, network, verbose=Console(stderr=True).is_terminal and not quiet)
+    classifier = _classifier(model, training, network)
     classifier.fit(features, classes, sensitive_features=groups, sample_weight=weights)
     classifier.save(out, complete_card(classifier.card(), file, intended_use))
     if json:
@@ -108,10 +107,10 @@ def train(
         raise typer.Exit(1)
 
 
-def _classifier(model: str, options: TrainingOptions, network: NetworkOptions, *, verbose: bool) -> Any:
+def _classifier(model: str, options: TrainingOptions, network: NetworkOptions) -> Any:
     """The classifier that the options ask for."""
     settings = asdict(options)
-    settings |= {"random_state": settings.pop("seed"), "verbose": verbose}
+    settings["random_state"] = settings.pop("seed")
     if model == "network":
         return lp.models.LocalParityClassifier(**settings, **asdict(network))
     trees = lp.models.LocalParityLGBMClassifier

@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from localparity._io._duckdb import without_password
+from localparity._io._files import limit_work, private_folder
 from localparity._io._table import as_group_columns
 from localparity._scale import range_scale, representable_range
+from localparity._text import shown_address
 from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import (
     LEAST_WEIGHT,
@@ -328,27 +329,35 @@ def driver_errors() -> tuple[type[Exception], ...]:
 # A table of a database, by the database's address.
 
 
-_FILES = ("duckdb", "sqlite")
-"""Databases that are files."""
+_STORED = {
+    "duckdb": "SELECT bool_and(stored) FROM (SELECT table_name AS name, schema_name AS home, table_oid "
+    "NOT IN (SELECT table_oid FROM duckdb_columns() WHERE is_generated) AS stored FROM duckdb_tables() "
+    "UNION ALL SELECT view_name, schema_name, false FROM duckdb_views()) WHERE lower(name) = lower(?) AND "
+    "lower(home) = lower(?)",
+    "sqlite": "SELECT min(m.type = 'table' AND m.sql LIKE 'CREATE TABLE%' AND NOT EXISTS (SELECT 1 FROM "
+    "pragma_table_xinfo(m.name) WHERE hidden > 1)) FROM sqlite_master m WHERE lower(m.name) = lower(?) AND "
+    "lower(?) = 'main'",
+}
+"""Databases that are files, with a query: whether all values of a table are stored; NULL without one."""
 
 
 def read_database(address: str, table: str, *, allow_remote: bool = False) -> Table:
-    """A table or a view of a database, by its name or as ``schema.table``, for `from_ibis`.
+    """A table of a database, by its name or as ``schema.table``, for `from_ibis`; of a server also a view.
 
     The address is such as ``postgresql://user@host:5432/database``, ``duckdb://path`` or ``sqlite://path``.
-    A server, be it on this machine, is connected to only if `allow_remote`.
+    A server, be it on this machine, is connected to only if `allow_remote`. Of a file nothing is run: it may
+    come from anybody, and a view may read other files, or never end.
     """
     ibis = require("ibis", extra="warehouse")
     missing: type[Exception] = require("ibis.common.exceptions", extra="warehouse").TableNotFound
-    shown, scheme = without_password(address), _scheme(address)
+    shown, scheme = shown_address(address), _scheme(address)
     options: dict[str, Any] = {}
-    if scheme in _FILES:
+    if scheme in _STORED:
         path = Path(address.partition("://")[2])
         if not path.is_file():
             raise FileNotFoundError(f"there is no database {str(path)!r}")
         if scheme == "duckdb":
-            off = ("autoinstall_known_extensions", "autoload_known_extensions")
-            options = {"read_only": True, **dict.fromkeys(off, allow_remote)}
+            options = {"read_only": True, "enable_external_access": False, "temp_directory": private_folder()}
     elif not allow_remote:
         raise InputError(
             f"is a database server; pass {setting(allow_remote=True)} to connect to it", file=shown
@@ -356,10 +365,12 @@ def read_database(address: str, table: str, *, allow_remote: bool = False) -> Ta
     schema, _, name = table.rpartition(".")
     try:
         with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-            connection = ibis.connect(address, **options)
+            connection = ibis.connect(f"{scheme}:{address.partition(':')[2]}", **options)
             try:
+                if scheme in _STORED and not _is_stored(connection.con, scheme, schema or "main", name):
+                    raise missing(name)
                 return connection.table(name, database=schema or None)
-            except (missing, *driver_errors()):
+            except Exception:
                 connection.disconnect()
                 raise
     except missing:
@@ -369,6 +380,17 @@ def read_database(address: str, table: str, *, allow_remote: bool = False) -> Ta
         raise ImportError(f"{shown} needs a driver that is not installed: {install}") from error
     except driver_errors() as error:
         raise InputError(f"cannot be read: {short_reason(error)}", file=shown) from error
+
+
+def _is_stored(connection: Any, scheme: str, schema: str, name: str) -> bool:
+    """Whether a database that is a file has a table; an InputError where that is computed when it is read."""
+    if scheme == "sqlite":
+        limit_work(connection)
+    ((is_stored,),) = connection.execute(_STORED[scheme], [name, schema]).fetchall()
+    if is_stored is not None and not is_stored:
+        reason = "is a view, or has computed columns; of a file, only tables of stored values are read"
+        raise InputError(reason, file=f"table {name!r}")
+    return is_stored is not None
 
 
 def _scheme(address: str) -> str:
@@ -383,5 +405,5 @@ def _scheme(address: str) -> str:
         ) from None
     known = {backend.name for backend in entry_points(group="ibis.backends")}
     if parts.scheme not in known | {"postgresql"}:
-        raise InputError(f"an address must be such as {example}, got {without_password(address)!r}")
+        raise InputError(f"an address must be such as {example}, got {shown_address(address)!r}")
     return parts.scheme

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -174,14 +177,29 @@ def read_spark(path: str, *, allow_remote: bool = False) -> DataFrame:
 
 
 def _session() -> SparkSession:
-    """The running session, or a new one."""
-    sql = require("pyspark.sql", extra="spark")
+    """The running session, or a new one, whose Java side prints nothing on our standard error."""
+    sql, spark = require("pyspark.sql", extra="spark"), require("pyspark", extra="spark")
+    builder = sql.SparkSession.builder.appName("localparity")
     try:
-        session: SparkSession = sql.SparkSession.builder.appName("localparity").getOrCreate()
+        if "SPARK_REMOTE" not in os.environ and vars(spark.SparkContext)["_active_spark_context"] is None:
+            _start(spark)
+        session: SparkSession = builder.getOrCreate()
     except _errors() as error:
         raise ImportError(f"Spark does not start; is Java installed? {short_reason(error)}") from error
-    session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _start(spark: Any) -> None:
+    """Start Spark; its warnings, logs and progress bars would stand between the lines of a command."""
+    gateways = require("pyspark.java_gateway", extra="spark")
+    settings = spark.SparkConf().setAppName("localparity").set("spark.ui.showConsoleProgress", "false")
+    # The Java side of a session that was stopped goes on.
+    gateway = vars(spark.SparkContext)["_gateway"] or gateways.launch_gateway(
+        settings, {"stderr": subprocess.DEVNULL}
+    )
+    with warnings.catch_warnings():  # that it is not tested with this version of pandas, which is not used
+        warnings.simplefilter("ignore")
+        spark.SparkContext(conf=settings, gateway=gateway).setLogLevel("ERROR")
 
 
 def _errors() -> tuple[type[Exception], ...]:

@@ -41,9 +41,7 @@ _DEFAULTS = {
     "metric_prefix": "",
 }
 _BOUND = ("max_mcdp", "decide_by", "required_groups", "not_assessed")
-_OPTIONS = (
-    {"policy"} | _DEFAULTS.keys() | inspect.signature(audit).parameters.keys() - {"y_true", "on_resample"}
-)
+_OPTIONS = {"policy"} | _DEFAULTS.keys() | inspect.signature(audit).parameters.keys() - {"y_true"}
 
 
 class LocalParityEvaluator(ModelEvaluator):

@@ -5,14 +5,21 @@ Every metric is a gauge, of the newest period or of everyone since the start; Pr
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Callable, Iterator
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http import HTTPStatus
+from ipaddress import ip_address
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 from localparity._io._files import replacing
+from localparity._text import visible, without_secrets
 from localparity.metrics import Interval
 from localparity.monitoring import Monitor, Watch
 
@@ -78,7 +85,7 @@ class MonitorMetrics:
         name: str | None = None,
     ) -> None:
         self._monitor, self._watch, self._name = monitor, watch, name or monitor.name
-        self._known: tuple[tuple[str, Watch] | None, str] = (None, "")
+        self._known: dict[str, tuple[tuple[str, Watch], str]] = {}
 
     def text(self) -> str:
         """Return the metrics. They are computed again only after a batch or a change of the watch.
@@ -87,14 +94,25 @@ class MonitorMetrics:
         -------
         str
         """
+        return self._newest("metrics", lambda watch: "".join(self._lines(watch)))
+
+    def _page(self) -> str:
+        """The monitor's page."""
+        from localparity.report.page._monitor import monitor_page
+
+        page = self._newest("page", lambda watch: monitor_page(self._monitor, watch, self._name))
+        return page or "Nothing was appended yet."
+
+    def _newest(self, what: str, make: Callable[[Watch], str]) -> str:
+        """What is made of the monitor as it is, made again where it has changed; empty before a batch."""
         version = self._monitor.version()
         if not version:
             return ""
         watch = self._watch() if callable(self._watch) else self._watch
         question = version, watch or self._monitor.watched or Watch()
-        if self._known[0] != question:
-            self._known = question, "".join(self._lines(question[1]))
-        return self._known[1]
+        if what not in self._known or self._known[what][0] != question:
+            self._known[what] = question, make(question[1])
+        return self._known[what][1]
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the metrics to a file for the textfile collector of Prometheus's node exporter.
@@ -109,7 +127,10 @@ class MonitorMetrics:
             temporary.chmod(0o644)
 
     def serve(self, port: int = 9464, *, host: str = "127.0.0.1", ready: Callable[[str], None]) -> None:
-        """Serve the metrics at /metrics until the process ends.
+        """Serve the metrics at /metrics, and the monitor's page at /, until the process ends.
+
+        Requests must name the server by an IP address, as localhost, by this machine's name or as `host`: a
+        page of another site cannot read the numbers through a name that it makes point here.
 
         Parameters
         ----------
@@ -118,15 +139,10 @@ class MonitorMetrics:
         host : str
             The address to listen on; by default only this machine can connect.
         ready : callable
-            Called with the URL once the server answers.
+            Called with the URL of the metrics once the server answers.
         """
-
-        class Handler(_Handler):
-            text = self.text
-
-        with HTTPServer((host, port), Handler) as server:
-            ready(f"http://{host}:{server.server_port}/metrics")
-            server.serve_forever()
+        pages = {"/metrics": (CONTENT_TYPE, self.text), "/": ("text/html; charset=utf-8", self._page)}
+        asyncio.run(_Server(pages, host).run(port, ready))
 
     def _lines(self, watch: Watch) -> Iterator[str]:
         """The lines of the metrics."""
@@ -154,39 +170,107 @@ class MonitorMetrics:
             **values,
             "approximate": float(newest.approximate),
             "comparable": float(newest.interval is not None),
-            "period_rows": float(newest.rows),
+            **({} if newest.rows is None else {"period_rows": float(newest.rows)}),
             "period_start_seconds": started.timestamp(),
             **_ends("since_start_mcdp", whole.interval),
             "since_start_approximate": float(whole.approximate),
-            "since_start_rows": float(whole.rows),
+            **({} if whole.rows is None else {"since_start_rows": float(whole.rows)}),
             "since_start_periods": float(whole.periods),
         }
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """Answers requests for /metrics, and no others."""
+Pages = Mapping[str, tuple[str, Callable[[], str]]]
+"""By their paths, the types of some texts and what makes them."""
 
-    timeout = 10
-    text: Callable[[], str]
 
-    def do_GET(self) -> None:
-        if self.path.split("?")[0] != "/metrics":
-            self.send_error(404)
-            return
+class _Server:
+    """Answers to GET, one request a connection. Who is slow or silent takes nobody's turn.
+
+    A request has ten seconds and 8 kilobytes; where there are too many, the one that came first is given up.
+    """
+
+    _SECONDS, _LONGEST, _MOST = 10.0, 2**13, 128
+
+    def __init__(self, pages: Pages, host: str) -> None:
+        self._pages, self._host = pages, host
+        self._names = {"localhost", host.lower(), gethostname().lower()}
+        self._open: dict[Any, None] = {}
+        self._worker = ThreadPoolExecutor(1)  # the monitor's store is used by one thread at a time
+
+    async def run(self, port: int, ready: Callable[[str], None]) -> None:
+        """Serve until the process ends."""
+        # A task that a signal ends is no news.
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        server = await asyncio.start_server(self._answer, self._host, port, limit=self._LONGEST)
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        ready(f"http://{host}:{server.sockets[0].getsockname()[1]}/metrics")
+        async with server:
+            await server.serve_forever()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        self._open[task] = None
+        if len(self._open) > self._MOST:
+            next(iter(self._open)).cancel()
         try:
-            content = self.text().encode()
-        except (OSError, ValueError) as error:
-            self.log_error("%s", str(error))
-            self.send_error(500, "the metrics cannot be computed")
-            return
-        self.send_response(200)
-        self.send_header("Content-Type", CONTENT_TYPE)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+            async with asyncio.timeout(self._SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+            writer.transport.set_write_buffer_limits(0)  # all is sent before the connection is closed
+            writer.write(await self._response(head.decode("latin-1")))
+            async with asyncio.timeout(self._SECONDS):
+                await writer.drain()
+            writer.close()
+        except (OSError, EOFError, asyncio.LimitOverrunError, asyncio.CancelledError):
+            writer.transport.abort()  # a client that is gone, slow, or sends no request
+        finally:
+            del self._open[task]
 
-    def log_request(self, *arguments: Any) -> None:
-        """Log nothing about requests that were answered."""
+    async def _response(self, head: str) -> bytes:
+        line, *headers = head.split("\r\n")
+        asked = re.fullmatch(r"(GET|HEAD) (/\S*) HTTP/1\.[01]", line)
+        hosts = [header[5:].strip() for header in headers if header.lower().startswith("host:")]
+        kind, text, status = "text/plain; charset=utf-8", "", HTTPStatus.BAD_REQUEST
+        if asked and len(hosts) < 2:
+            path = asked[2].partition("?")[0]
+            if not all(map(self._is_own, hosts)):
+                status, text = HTTPStatus.MISDIRECTED_REQUEST, "use an IP address, localhost, or --host NAME"
+            elif path not in self._pages:
+                status, text = HTTPStatus.NOT_FOUND, "there are / and /metrics"
+            else:
+                kind, make = self._pages[path]
+                kind, text, status = await self._made(kind, make)
+        content = text.encode()
+        fields = {
+            "Content-Type": kind,
+            "Content-Length": str(len(content)),
+            "X-Content-Type-Options": "nosniff",
+            "X-Frame-Options": "DENY",
+            "Cache-Control": "no-store",
+            "Connection": "close",
+        }
+        start = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        shown = b"" if line.startswith("HEAD") else content
+        return f"HTTP/1.1 {status.value} {status.phrase}\r\n{start}\r\n".encode() + shown
+
+    async def _made(self, kind: str, make: Callable[[], str]) -> tuple[str, str, HTTPStatus]:
+        """A text with its type, or what is wrong; only this machine is told more."""
+        try:
+            text = await asyncio.get_running_loop().run_in_executor(self._worker, make)
+        except ImportError as error:
+            return "text/plain; charset=utf-8", str(error), HTTPStatus.NOT_IMPLEMENTED
+        except (OSError, ValueError) as error:
+            print(visible(without_secrets(str(error))), file=sys.stderr, flush=True)
+            return "text/plain; charset=utf-8", "it cannot be computed", HTTPStatus.INTERNAL_SERVER_ERROR
+        return kind, text, HTTPStatus.OK
+
+    def _is_own(self, host: str) -> bool:
+        """Whether a request names this server by a name that nobody else can make point to it."""
+        name = re.sub(r":\d*$", "", host).strip("[]").lower()
+        try:
+            ip_address(name)
+        except ValueError:
+            return name in self._names
+        return True
 
 
 def _ends(name: str, interval: Interval | None) -> dict[str, float]:

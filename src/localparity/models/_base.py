@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from localparity._io._sealed import Files
-from localparity._progress import Progress, progress_bar
+from localparity._progress import Forecast, Progress, progress_bar
 from localparity._types import Criterion, FloatArray, Group, Seed
 from localparity._validation import InputError, as_count, as_epsilon, as_probability, as_strength, setting
 from localparity.models._bound import (
@@ -23,6 +23,7 @@ from localparity.models._bound import (
     accept_in_order,
     choose,
     fits_to_test,
+    most_fits,
     round_up,
     search_strength,
 )
@@ -160,19 +161,21 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
         bound = Bound.of(self)
 
         def train_at(strength: float, title: str, *, short: bool = False) -> Attempt:
-            model = self._train(backend, strength, title, short=short)
+            with fits.part(backend.pace.shortened().steps if short else backend.pace.steps):
+                model = self._train(backend, strength, title, short=short)
             return Attempt(strength, bound.measure(validation, model.scores(validation.features)), model)
 
         def test(attempt: Attempt) -> Attempt:
             assert tested is not None
             return attempt._replace(measured=bound.measure(tested, attempt.model.scores(tested.features)))
 
-        if tested is None:
-            attempts = search_strength(train_at, bound.max_mcdp)
-        else:
-            results = map(test, fits_to_test(train_at, bound.max_mcdp))
-            accepted, refused = accept_in_order(results, lambda attempt: bound.is_met(attempt.measured))
-            attempts = accepted + refused
+        with Forecast(most_fits(tested=tested is not None) * backend.pace.steps, "training") as fits:
+            if tested is None:
+                attempts = search_strength(train_at, bound.max_mcdp)
+            else:
+                results = map(test, fits_to_test(train_at, bound.max_mcdp))
+                accepted, refused = accept_in_order(results, lambda attempt: bound.is_met(attempt.measured))
+                attempts = accepted + refused
         self.trials_ = {attempt.strength: attempt.measured for attempt in attempts}
         chosen = attempts[choose([attempt.measured for attempt in attempts], bound)]
         self.strength_, self.bound_met_ = chosen.strength, bound.is_met(chosen.measured)

@@ -88,6 +88,8 @@ class Measured:
         bound. None where only the estimate counts.
     noise_floor : float, optional
         MCDP(epsilon) expected under parity, with these scores; None outside of an audit.
+    auc : float, optional
+        The area under the ROC curve; None outside of an audit.
 
     Examples
     --------
@@ -100,6 +102,7 @@ class Measured:
     mcdp: float
     interval: Interval | None = None
     noise_floor: float | None = None
+    auc: float | None = None
 
     @property
     def at_most(self) -> float:
@@ -204,8 +207,8 @@ class Bound(NamedTuple):
         null = permutation_test(
             people, epsilon=self.epsilon, criterion=self.criterion, n_resamples=n_resamples, random_state=seed
         )
-        precision = _average_precision(rows, scores)
-        return Measured(rows.size, precision, interval.estimate, interval, null.null_mean)
+        precision, auc = _average_precision(rows, scores), _auc(rows, scores)
+        return Measured(rows.size, precision, interval.estimate, interval, null.null_mean, auc)
 
     def promise(self, people: int, *, tested: bool, weighted: bool = False) -> str:
         """Return what holds and for whom: people that scores were tested on, or else fitted on."""
@@ -233,6 +236,12 @@ def _average_precision(rows: TrainingRows, scores: FloatArray) -> float:
     from sklearn.metrics import average_precision_score
 
     return float(average_precision_score(rows.labels, scores, sample_weight=rows.weights))
+
+
+def _auc(rows: TrainingRows, scores: FloatArray) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(rows.labels, scores, sample_weight=rows.weights))
 
 
 def round_up(value: float) -> float:
@@ -326,6 +335,11 @@ def fits_to_test(train_at: TrainAt, bound: float) -> list[Attempt]:
         strength = _SAFER_STEP * max(_LEAST_STRENGTH, *(fit.strength for fit in fits))
         fits.append(train_at(_rounded(strength), f"fit {len(fits) + 1} of at most {3 + _SAFER}"))
     return sorted(fits, key=lambda fit: fit.measured.at_most)
+
+
+def most_fits(*, tested: bool) -> float:
+    """How many whole fits a search takes at most; a short one is an eighth of one."""
+    return 3 + (_DOUBLINGS + 2) / 8 + (_SAFER if tested else 0)
 
 
 def _crossing(weaker: Attempt, stronger: Attempt, goal: float) -> float:

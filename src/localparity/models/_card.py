@@ -178,6 +178,8 @@ class ModelCard:
             "Expected under parity": percent(measured.noise_floor),
             "Average precision": percent(measured.average_precision),
         }
+        if measured.auc is not None:
+            results["Area under the ROC curve"] = percent(measured.auc)
         if self.max_mcdp is not None:
             results["Verdict on the bound"] = verdict_on(interval, self.max_mcdp)
         return _list(results)

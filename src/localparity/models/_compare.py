@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from localparity._progress import progress_bar
+from localparity._progress import Forecast
 from localparity._types import ArrayLike, Criterion, FloatArray, Groups, Seed
 from localparity._validation import as_choice, as_count, as_probability, require
 from localparity.models._bound import Bound, accept_in_order, choose
@@ -48,10 +48,9 @@ class CompareSettings(NamedTuple):
     bound: Bound
     seed: int
     booster: str
-    steps: int
+    network_steps: int | None = None
     confidence: float = 0.95
     n_resamples: int = 1000
-    verbose: bool = False
 
     def shared(self) -> dict[str, Any]:
         """Return the parameters that all models have."""
@@ -59,13 +58,16 @@ class CompareSettings(NamedTuple):
 
 
 class CompareMethod(NamedTuple):
-    """How a method's models are made, by their settings in words, and whether they have the bound themselves.
+    """How a method's models are made, by their settings in words, and how long a fit takes, about.
 
-    Such a repair may be out of reach, and is not repaired again.
+    A repair has the bound itself: it may be out of reach, and is not repaired again. A network is trained
+    only for those who ask for it, and its fit takes so long per step.
     """
 
     make: Callable[[CompareSettings], dict[str, Any]]
     is_repair: bool = False
+    is_network: bool = False
+    cost: float = 1.0
 
 
 def train_candidate(setting: str, model: Any, rows: ComparisonRows) -> Candidate:
@@ -106,7 +108,7 @@ def _networks(method: str, strengths: Sequence[float], settings: CompareSettings
     require("torch", extra="train")
     from localparity.models import LocalParityClassifier
 
-    options = {"steps": settings.steps, "device": "cpu", **settings.shared()}
+    options = {"steps": settings.network_steps, "device": "cpu", **settings.shared()}
     return {_words(strength): LocalParityClassifier(method, strength, **options) for strength in strengths}
 
 
@@ -132,12 +134,15 @@ def _words(strength: float) -> str:
     return f"strength {strength:g}" if strength else ""
 
 
+# How long things take, about, where a fit of boosted trees takes 1.
+_STEP, _REPAIR, _CHOICE, _FRONTIER = 0.08, 0.1, 0.6, 6.0
+
 METHODS: dict[str, CompareMethod] = {
-    "ERM": CompareMethod(partial(_networks, "erm", (0.0,))),
-    "DiffMCDP": CompareMethod(partial(_networks, "diffmcdp", (0.1, 0.2, 0.4))),
+    "ERM": CompareMethod(partial(_networks, "erm", (0.0,)), is_network=True, cost=_STEP),
+    "DiffMCDP": CompareMethod(partial(_networks, "diffmcdp", (0.1, 0.2, 0.4)), is_network=True, cost=_STEP),
     "boosted trees": CompareMethod(partial(_trees, (0.0,))),
     "penalised boosted trees": CompareMethod(partial(_trees, (0.1, 0.2, 0.3, 0.5))),
-    "group-blind repair": CompareMethod(_group_blind, is_repair=True),
+    "group-blind repair": CompareMethod(_group_blind, is_repair=True, cost=5.0),
 }
 """The methods of a comparison by their names."""
 
@@ -158,13 +163,12 @@ def compare(
     epsilon: float = 0.0,
     criterion: Criterion = "demographic_parity",
     booster: str = "lightgbm",
-    steps: int = 200,
+    network_steps: int | None = None,
     confidence: float = 0.95,
     n_resamples: int = 1000,
     random_state: Seed = None,
-    verbose: bool = False,
 ) -> ModelComparison:
-    """Train ERM, DiffMCDP and boosted trees, repair each, and compare them, a group-blind repair among them.
+    """Train boosted trees and, on request, networks, repair each, and compare them and a group-blind repair.
 
     Half of the rows are trained on. A quarter, the validation part, chooses each method's strength and the
     bound of each repair: the most accurate whose MCDP(epsilon) there is within `max_mcdp`, else the one with
@@ -186,14 +190,15 @@ def compare(
         The bound that methods are chosen for.
     epsilon, criterion
         The half-width of the windows, and who is compared, as in `mcdp`.
-    booster, steps : str and int
-        "lightgbm" or "xgboost", and the number of steps that a network is trained for.
+    booster : str
+        "lightgbm" or "xgboost".
+    network_steps : int, optional
+        The number of steps that networks (ERM and DiffMCDP) are trained for; 200 is a start. By default there
+        are none, as they take most of the time.
     confidence : float
         The probability with which each interval holds, and with which all promises hold together.
     n_resamples, random_state
         The number of resamples behind each interval and noise floor; the same seed gives the same comparison.
-    verbose : bool
-        Whether to show a progress bar for each method.
 
     Returns
     -------
@@ -203,20 +208,19 @@ def compare(
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(1000, random_state=0)
-    >>> rows, options = (census.data, census.target), {"steps": 20, "n_resamples": 50, "random_state": 0}
+    >>> rows, options = (census.data, census.target), {"n_resamples": 50, "random_state": 0}
     >>> comparison = compare(*rows, sensitive_features=census.sensitive_features, **options)
     >>> [outcome.name for outcome in comparison.outcomes][:2]
-    ['ERM', 'ERM, repaired']
+    ['boosted trees', 'boosted trees, repaired']
     """
     bound = Bound.checked(max_mcdp, epsilon, criterion)
     settings = CompareSettings(
         bound,
         as_seed(random_state),
         as_choice(booster, "booster", _BOOSTERS),
-        as_count(steps, "steps"),
+        None if network_steps is None else as_count(network_steps, "network_steps"),
         as_probability(confidence),
         as_count(n_resamples, "n_resamples"),
-        verbose,
     )
     table = with_categories(X.to_pandas() if hasattr(X, "to_pandas") else X)
     if not hasattr(table, "columns"):
@@ -226,9 +230,8 @@ def compare(
     rest, test = everyone.hold_out(_TEST, settings.seed, by_class=bound.by_class)
     rows = ComparisonRows(*rest.hold_out(_VALIDATION, settings.seed), test)
     candidates = _Candidates(rows, settings)
-    for name in METHODS:
-        candidates.add(name)
-    reachable, fitted_on = candidates.frontier(), rest.describe()
+    candidates.add_all()
+    reachable, fitted_on = candidates.reachable, rest.describe()
     for model in candidates.models.values():
         model._fitted_on = fitted_on
     return ModelComparison(
@@ -250,26 +253,48 @@ class _Candidates:
         self.outcomes: list[Outcome] = []
         self.models: dict[str, Any] = {}
         self.left_out: dict[str, str] = {}
-        n_choices = sum(1 if method.is_repair else 2 for method in METHODS.values())
-        self.tested = settings.bound._replace(confidence=1.0 - (1.0 - settings.confidence) / n_choices)
+        self.reachable: Frontier | None = None
+        steps = settings.network_steps
+        self.methods = {name: one for name, one in METHODS.items() if steps is not None or not one.is_network}
+        self.n_choices = sum(1 if method.is_repair else 2 for method in self.methods.values())
+        self.tested = settings.bound._replace(confidence=1.0 - (1.0 - settings.confidence) / self.n_choices)
 
-    def add(self, name: str) -> None:
+    def add_all(self) -> None:
+        """Train all methods, add their outcomes and those of their repairs, and find the frontier."""
+        made = {name: method.make(self.settings) for name, method in self.methods.items()}
+        total = _CHOICE * self.n_choices + _FRONTIER
+        for name, models in made.items():
+            repairs = 0.0 if self.methods[name].is_repair else _REPAIR * len(REPAIR_SHARES)
+            total += len(models) * (self._cost(name) + repairs)
+        with Forecast(total, f"comparing {len(made)} methods") as work:
+            for name, models in made.items():
+                self._add(name, models, work)
+            with work.part(_FRONTIER):
+                self.reachable = self._frontier()
+
+    def _cost(self, name: str) -> float:
+        method = self.methods[name]
+        return method.cost * (self.settings.network_steps or 1 if method.is_network else 1)
+
+    def _add(self, name: str, models: Mapping[str, Any], work: Forecast) -> None:
         """Train a method, and add its outcome and that of its repair."""
-        method = METHODS[name]
-        models = method.make(self.settings)
-        fits = [partial(train_candidate, *item, self.rows) for item in models.items()]
-        if method.is_repair:
-            self._add_attained(name, fits)
+        cost, fits = self._cost(name), [partial(train_candidate, *item, self.rows) for item in models.items()]
+        if self.methods[name].is_repair:
+            self._add_attained(name, fits, work, cost)
             return
-        trained = [fit() for fit in self._shown(name, fits)]
+        trained = list[Candidate]()
+        for fit in fits:
+            with work.part(cost):
+                trained.append(fit())
         self._choose(name, trained)
         repairs = [
             partial(repair_candidate, candidate, share, self.rows, self.settings)
             for candidate, share in product(trained, REPAIR_SHARES)
         ]
-        self._add_attained(name, repairs, is_repaired=True)
+        work.advance(_CHOICE)
+        self._add_attained(name, repairs, work, _REPAIR, is_repaired=True)
 
-    def frontier(self) -> Frontier | None:
+    def _frontier(self) -> Frontier | None:
         """Return what group-blind scores reach on the test part, or None and note why nothing was found.
 
         The class is predicted by networks where those do better on the validation part, else by trees.
@@ -289,29 +314,28 @@ class _Candidates:
             self.left_out["frontier"] = str(error)
             return None
 
-    def _shown(self, title: str, attempts: Sequence[MakeCandidate]) -> Iterator[MakeCandidate]:
-        """Yield attempts, with a progress bar that advances after each."""
-        with progress_bar(title, len(attempts), shown=self.settings.verbose) as progress:
-            for done, attempt in enumerate(attempts, start=1):
-                yield attempt
-                if progress is not None:
-                    progress({"step": done})
-
     def _add_attained(
-        self, name: str, attempts: Sequence[MakeCandidate], *, is_repaired: bool = False
+        self,
+        name: str,
+        attempts: Sequence[MakeCandidate],
+        work: Forecast,
+        cost: float,
+        *,
+        is_repaired: bool = False,
     ) -> None:
         """Add the outcome of the attempts that attain their bounds; if none does, say why."""
         candidates, refusals = list[Candidate](), list[str]()
-        title = f"{name}, repaired" if is_repaired else name
-        for attempt in self._shown(title, attempts):
-            try:
-                candidates.append(attempt())
-            except ValueError as error:
-                refusals.append(str(error))
+        for attempt in attempts:
+            with work.part(cost):
+                try:
+                    candidates.append(attempt())
+                except ValueError as error:
+                    refusals.append(str(error))
         if candidates:
             self._choose(name, candidates, is_repaired=is_repaired)
         else:
-            self.left_out[title] = refusals[0]
+            self.left_out[f"{name}, repaired" if is_repaired else name] = refusals[0]
+        work.advance(_CHOICE)
 
     def _choose(self, name: str, candidates: list[Candidate], *, is_repaired: bool = False) -> None:
         """Add the outcome of the candidate that does best on the validation part, if some pass among them."""

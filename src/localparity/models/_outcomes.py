@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localparity._text import percent
+from localparity._text import capitalised, percent
 from localparity._types import Criterion
 from localparity.metrics._within import Verdict, verdict_on, within_bound
 from localparity.models._bound import Measured
@@ -105,11 +105,11 @@ class ModelComparison:
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(1000, random_state=0)
-    >>> rows, options = (census.data, census.target), {"steps": 20, "n_resamples": 50, "random_state": 0}
+    >>> rows, options = (census.data, census.target), {"n_resamples": 50, "random_state": 0}
     >>> comparison = lp.models.compare(*rows, sensitive_features=census.sensitive_features, **options)
     >>> comparison.rows, [outcome.name for outcome in comparison.outcomes][:2]
-    ((500, 250, 250), ['ERM', 'ERM, repaired'])
-    >>> comparison.recommended in comparison.outcomes, "on validation data" in comparison.recommendation
+    ((500, 250, 250), ['boosted trees', 'boosted trees, repaired'])
+    >>> comparison.recommended in comparison.outcomes, "on test data" in comparison.recommendation
     (True, True)
     """
 
@@ -191,38 +191,60 @@ class ModelComparison:
     @property
     def recommendation(self) -> str:
         """What to use and what to know about it, in a few sentences."""
+        return " ".join(self.sentences)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The recommendation, sentence by sentence: what to use, then what else is within the bound."""
         best, without = self.recommended, self.recommended_without_group
-        bound = f"MCDP({self.epsilon:g}) of {percent(self.max_mcdp)}"
-        interval, floor = best.test.interval, best.test.noise_floor
-        assert interval is not None
+        floor = best.test.noise_floor
         assert floor is not None
-        if best.promise:
-            opening = (
-                f"Of the methods within {bound} with probability {interval.confidence:g}, use {_words(best)}."
-            )
-        elif best.met:
-            opening = f"Of the methods within {bound} on validation data, use {_words(best)}."
-        else:
-            opening = f"No method is within {bound} on validation data; the nearest is {_words(best)}."
-        sentences = [opening]
-        if best.met and not best.promise:
-            sentences.append("No method is known to be within it for new people.")
-        if best not in self.within_on_test:
-            sentences.append(self._others_on_test())
+        sentences = [self._opening(best), *self._within(best)]
         if best.repaired:
             ending = "the nearest" if _rank(best) > _rank(without) == 0 else "the best"
-            sentences.append(
-                f"The repair needs the group at prediction; without it, {ending} is {_words(without)}."
-            )
+            sentences.append(f"It needs the group at prediction; without it, {ending} is {_words(without)}.")
         if self.frontier is not None:
             gives_up = self.frontier.describe(without.test.mcdp, without.test.average_precision)
-            sentences.append(f"It {gives_up}.")
+            sentences.append(f"{capitalised(without.name)} {gives_up}.")
         if not within_bound(floor, self.max_mcdp):
             sentences.append(
                 f"With so few rows {percent(floor)} is expected under parity, above the bound: "
                 "only more rows can tell."
             )
-        return " ".join(sentences)
+        return tuple(sentences)
+
+    def _opening(self, best: Outcome) -> str:
+        """What to use, or why nothing is clear."""
+        bound, words = f"the bound of {percent(self.max_mcdp)}", _words(best)
+        if not best.met and not best.promise:
+            return f"No model is within {bound} on validation data; the nearest is {words}."
+        if best not in self.within_on_test:
+            return (
+                f"No clear choice: {words}. That is above {bound}, though it was the most accurate model "
+                "within it on validation data."
+            )
+        if best.promise and best.test.interval is not None:
+            sure = best.test.interval.confidence
+            return f"Use {words}. It is within {bound} for new people with probability {sure:g}."
+        return f"Use {words}, within {bound}. No model is known to be within it for new people."
+
+    def _within(self, best: Outcome) -> Iterator[str]:
+        """Name the models within the bound on test data in addition to the recommended one."""
+        others = [outcome for outcome in self.within_on_test if outcome != best]
+        listed = "; ".join(
+            f"{outcome.name} (AP {percent(outcome.test.average_precision)}, MCDP "
+            f"{percent(outcome.test.mcdp)})"
+            for outcome in others
+        )
+        is_within = best in self.within_on_test
+        if listed:
+            yield f"{'Also within' if is_within else 'Within'} the bound on test data: {listed}."
+        if not is_within:
+            yield (
+                "To choose among these by the test data, test the choice on other data."
+                if listed
+                else "No model is within the bound on test data."
+            )
 
     @property
     def within_on_test(self) -> tuple[Outcome, ...]:
@@ -245,20 +267,6 @@ class ModelComparison:
         """
         interval = outcome.test.interval
         return None if interval is None else verdict_on(interval, self.max_mcdp)
-
-    def _others_on_test(self) -> str:
-        """What is within the bound on test data where the recommended outcome is not."""
-        if not self.within_on_test:
-            return "On test data no method is within the bound."
-        listed = "; ".join(
-            f"{outcome.name} (AP {percent(outcome.test.average_precision)}, MCDP "
-            f"{percent(outcome.test.mcdp)})"
-            for outcome in self.within_on_test
-        )
-        return (
-            f"On test data it is above the bound; within it there: {listed}. A choice among these by the "
-            "test data needs other data to be tested on."
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
@@ -306,6 +314,6 @@ def _words(outcome: Outcome) -> str:
     test, interval = outcome.test, outcome.test.interval
     ends = "" if interval is None else f" ({percent(interval.low)} to {percent(interval.high)})"
     return (
-        f"{outcome.method}{setting}, with AP {percent(test.average_precision)} and MCDP "
+        f"{outcome.name}{setting}, with AP {percent(test.average_precision)} and MCDP "
         f"{percent(test.mcdp)}{ends} on test data"
     )

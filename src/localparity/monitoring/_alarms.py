@@ -80,7 +80,7 @@ class Outline(NamedTuple):
         """The outline of one period."""
         known = zip(period.information.items(), period.curves, strict=True)
         pairs = {pair: PairOutline.of(curve, information) for (pair, information), curve in known}
-        return cls(period.look, period.newer, period.sketch.size, pairs)
+        return cls(period.look, period.newer, period.rows or 0, pairs)
 
     def after(self, earlier: Outline) -> Outline:
         """The outline of both, in which gaps are averaged."""

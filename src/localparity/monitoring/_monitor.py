@@ -215,7 +215,7 @@ class Monitor:
         if not everyone.missing:
             interval = everyone.interval_at_every_look(watch.epsilon, watch.confidence)
         removed = state.removed or RemovedPeriods(min(stamps), "", 0)
-        periods, rows = removed.periods + len(stamps), everyone.sketch.size
+        periods, rows = removed.periods + len(stamps), everyone.rows
         return WindowResult(removed.first, max(stamps), periods, rows, interval, everyone.approximate)
 
     def watch(self, watch: Watch) -> None:
@@ -349,7 +349,7 @@ def _digest_of(scores: Mapping[Key, FloatArray]) -> str:
 def _read_periods(store: SqlStore, names: Sequence[str], comparison: Comparison) -> Iterator[Period]:
     """Some periods of a store as they are measured."""
     stored = zip(names, store.read(names), strict=True)
-    for name, (look, newer, sketch) in foretold(stored, len(names), "periods"):
+    for name, (look, newer, sketch) in foretold(stored, len(names), "reading periods"):
         yield Period(name, look, newer, sketch, comparison)
 
 
@@ -470,10 +470,10 @@ def _answer(period: Period | None, watch: Watch) -> PeriodResult:
     """What there is to say of a period, but for its alarm."""
     assert period is not None
     if period.missing:
-        return PeriodResult(period.name, period.sketch.size, None, missing=period.missing)
+        return PeriodResult(period.name, period.rows, None, missing=period.missing)
     return PeriodResult(
         period.name,
-        period.sketch.size,
+        period.rows,
         period.interval(watch.epsilon, watch.confidence),
         period.expected(watch.epsilon),
         groups=period.groups,

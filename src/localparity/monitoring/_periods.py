@@ -55,8 +55,15 @@ class Period:
         named = ", ".join(map(repr, small or self._counts.groups))
         if not small:
             return f"the period has one group only, {named}"
-        least = self.comparison.min_group_size
-        return f"group {named} has {'no rows' if least == 1 else f'fewer than {least} rows'} to compare"
+        if self.rows is None:
+            return f"a group has fewer than {self.comparison.min_group_size} rows to compare"
+        return f"group {named} has no rows to compare"
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows; None where a group is so small that nothing is said of it, nor of its share."""
+        is_private = self.comparison.min_group_size > 1 and self._counts.small_groups(self.comparison)
+        return None if is_private else self.sketch.size
 
     @property
     def groups(self) -> dict[str, int]:

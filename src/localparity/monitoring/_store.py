@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
@@ -20,9 +21,18 @@ from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
-from urllib.parse import SplitResult, parse_qs, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
-from localparity._io._files import check_format, locked_folder, parse_json, reading, replacing, sha256_of
+from localparity._io._files import (
+    check_format,
+    limit_work,
+    locked_folder,
+    parse_json,
+    reading,
+    replacing,
+    sha256_of,
+)
+from localparity._text import brief, shown_address
 from localparity._types import ScoreRange
 from localparity._validation import InputError, as_choice, as_count, as_score_range, require
 from localparity.monitoring._sketch import (
@@ -199,8 +209,9 @@ class SqliteFile:
         address = f"{self._path.absolute().as_uri()}?mode=rw"
         connection = sqlite3.connect(address, timeout=_SECONDS, isolation_level=None, uri=True)
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
-        for setting in ("trusted_schema = OFF", "cell_size_check = ON", "synchronous = EXTRA"):
+        for setting in ("cell_size_check = ON", "synchronous = EXTRA"):
             connection.execute(f"PRAGMA {setting}")
+        limit_work(connection)
         return connection
 
     def _is_made(self, execute: Execute) -> bool:
@@ -235,9 +246,12 @@ class PostgresServer:
     _LOCK = "SELECT pg_advisory_xact_lock(hashtext('localparity'), hashtext(?))"
 
     def __init__(self, url: SplitResult) -> None:
-        self.name = _without_password(url)
+        self.name = shown_address(urlunsplit(_without_password(url)))
         self._url = urlunsplit(url._replace(fragment=""))
-        self._secrets = {url.password or "", *parse_qs(url.query).get("password", [])}
+        self._secrets = {
+            url.password or "",
+            *re.findall("(?:pass|key|secret|token)[^=&]*=([^&]*)", url.query),
+        }
         self._connection: Any = None
 
     @contextmanager
@@ -281,19 +295,18 @@ class PostgresServer:
 
 def is_database(location: str) -> bool:
     """Whether a location is the URL of a database rather than a folder."""
-    return re.match(r"postgres(ql)?://", location) is not None
+    return re.match(r"postgres(ql)?://", location, re.IGNORECASE) is not None
 
 
-def _without_password(url: SplitResult) -> str:
+def _without_password(url: SplitResult) -> SplitResult:
     """The URL of a server with its user, and without a password or options."""
-    try:
-        port = f":{url.port}" if url.port else ""
-    except ValueError:
-        port = None
-    if port is None or "@" in f"{url.path}{url.query}{url.fragment}":
-        # Which part is the password cannot be told, so that nothing of it is shown.
-        raise ValueError("the URL of a database must have its user and password percent-encoded")
-    return f"{url.scheme}://{f'{url.username}@' if url.username else ''}{url.hostname or ''}{port}{url.path}"
+    with suppress(ValueError):
+        _ = url.port
+        if "@" not in f"{url.path}{url.query}{url.fragment}" and url.netloc.count("@") < 2:
+            user, at, host = url.netloc.rpartition("@")
+            return url._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query="", fragment="")
+    # Which part is the password cannot be told, so that nothing of it is shown.
+    raise ValueError("the URL of a database must have its user and password percent-encoded")
 
 
 class SqlStore:
@@ -343,7 +356,8 @@ class SqlStore:
             "WHERE monitor = ? AND kind IN ('state', 'period')"
         )
         state = self._state_in([(stamp, payload) for kind, _, stamp, payload in rows if kind == "state"])
-        stamps = dict(sorted((name, stamp) for kind, name, stamp, _ in rows if kind == "period"))
+        stamps = {str(name): str(stamp) for kind, name, stamp, _ in rows if kind == "period"}
+        stamps = dict(sorted(stamps.items()))
         if state is not None and sum(map(mark_of, stamps, stamps.values())) % 2**256 != state.total:
             raise InputError("is damaged: a period is missing, or is not the one that was kept", self.name)
         stamps.pop(EVERYONE, None)
@@ -374,11 +388,16 @@ class SqlStore:
         query = (
             "SELECT name, stamp, payload FROM localparity_rows WHERE monitor = ? AND kind = ? AND name >= ?"
         )
-        return {
-            name: bytes(payload)
-            for name, stamp, payload in self._select(query, kind, since)
-            if stamp == _stamp_of(kind, name, bytes(payload))
-        }
+        remembered, damaged = {}, []
+        for name, stamp, payload in self._select(query, kind, since):
+            if _is_whole(kind, name, stamp, payload):
+                remembered[name] = payload
+            else:
+                damaged.append(str(name))
+        if damaged:
+            what = f"what {self.name} remembers of {brief(damaged[0])}"
+            warnings.warn(f"{what} is damaged, and is found out anew", stacklevel=2)
+        return remembered
 
     def remember(self, kind: str, payloads: Mapping[str, bytes]) -> None:
         """Keep something of a kind under each name; nothing is lost but time if it cannot be kept."""
@@ -444,12 +463,12 @@ class SqlStore:
                 *chain.from_iterable(rows),
             )
 
-    def _checked(self, kind: str, name: str, stamp: str, payload: Any) -> bytes:
+    def _checked(self, kind: str, name: str, stamp: str, payload: bytes) -> bytes:
         """The payload of a row that is as it was written."""
-        if _stamp_of(kind, name, bytes(payload)) != stamp:
+        if not _is_whole(kind, name, stamp, payload):
             what = self._title(name) if kind == "period" else self.name
             raise InputError("is damaged: its bytes do not match its checksum", what)
-        return bytes(payload)
+        return payload
 
     def _title(self, period: str) -> str:
         return f"period {period} in {self.name}" if period else f"everyone in {self.name}"
@@ -464,6 +483,12 @@ class SqlStore:
             return self._execute(query, *values)
         with self._database.transaction() as execute:
             return [] if execute is None else execute(query, *values)
+
+
+def _is_whole(kind: str, name: Any, stamp: Any, payload: Any) -> bool:
+    """Whether a row is as it was written; a SQLite file may hold values of any type in any column."""
+    is_typed = isinstance(name, str) and isinstance(payload, bytes)
+    return is_typed and stamp == _stamp_of(kind, name, payload)
 
 
 def _stamp_of(kind: str, name: str, payload: bytes) -> str:

@@ -76,8 +76,8 @@ class WindowResult:
         The first and the last period.
     periods : int
         The number of periods, of those that have rows.
-    rows : int
-        The number of rows.
+    rows : int or None
+        The number of rows; None where a group has fewer people than `min_group_size`.
     interval : Interval or None
         MCDP over the periods; the intervals of all looks, ever, hold together with its `confidence`. None
         where there is nothing to compare.
@@ -102,7 +102,7 @@ class WindowResult:
     start: str
     end: str
     periods: int
-    rows: int
+    rows: int | None
     interval: Interval | None
     approximate: bool = False
 
@@ -115,8 +115,8 @@ class PeriodResult:
     ----------
     period : str
         The day or the hour, in UTC.
-    rows : int
-        The number of rows.
+    rows : int or None
+        The number of rows; None where a group has fewer people than `min_group_size`.
     interval : Interval or None
         MCDP of the population that the rows were drawn from; its ends allow for sampling and for the error of
         the sketch. None where there is nothing to compare.
@@ -147,7 +147,7 @@ class PeriodResult:
     """
 
     period: str
-    rows: int
+    rows: int | None
     interval: Interval | None
     expected: float | None = None
     alarm: WindowResult | None = None
@@ -166,6 +166,11 @@ APPROXIMATE = (
 def how_many(periods: int, every: str) -> str:
     """A number of days or hours in words."""
     return f"{periods:,} {every}" if periods == 1 else f"{periods:,} {every}s"
+
+
+def rows_text(rows: int | None) -> str:
+    """A number of rows, or a dash where it is withheld."""
+    return "-" if rows is None else f"{rows:,}"
 
 
 def about(share: float, result: PeriodResult | WindowResult) -> str:

@@ -62,7 +62,7 @@ def run_missing(
         return 0
     parallel = Parallel(n_jobs=min(jobs, len(missing)), return_as="generator_unordered")
     trained = parallel(delayed(_train_and_add)(store.folder, run, device) for run in missing)
-    for run, metrics in foretold(trained, len(missing), "runs"):
+    for run, metrics in foretold(trained, len(missing), "training runs"):
         if progress is not None:
             progress(run, metrics)
     return len(missing)

@@ -164,7 +164,7 @@ class Store:
         """
         records, outdated = [], 0
         paths = sorted(self.runs.glob("*.json"))
-        for path in foretold(paths, len(paths), "runs"):
+        for path in foretold(paths, len(paths), "reading runs"):
             facts = self._read(path)
             if facts is None:
                 continue

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -18,6 +19,9 @@ from localparity.auditing._answer import Answer, GroupShare, PairGap
 from localparity.auditing._document import Document
 from localparity.auditing._tables import ReportTable, Section
 from localparity.auditing._wording import Step
+
+if TYPE_CHECKING:
+    from localparity.models._outcomes import ModelComparison
 
 MOST_LINES = 25
 NARROWEST, WIDEST = 60, 100
@@ -229,6 +233,55 @@ def _models(document: Document, width: int) -> list[Text]:
     first = document.answer(ranked[0])
     lines += [Text(""), *_marked("note", first.caveats, width, "dim")]
     return lines + _options([step for step in first.next_steps if "localparity " not in step.command], width)
+
+
+# Methods that were trained and compared: a row for each.
+
+
+@dataclass(frozen=True)
+class TerminalComparison:
+    """Trained models side by side, with what to use first; `about` names the file and its columns."""
+
+    comparison: ModelComparison
+    about: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """The lines."""
+        yield from comparison_lines(
+            self.comparison, self.about, max(NARROWEST, min(options.max_width, WIDEST))
+        )
+
+
+def comparison_lines(comparison: ModelComparison, about: str, width: int = 80) -> list[Text]:
+    """What to use, the models with the smallest MCDP on test data first, and what is known of them."""
+    opening, *others = comparison.sentences
+    is_within = comparison.recommended in comparison.within_on_test
+    lines = [_line(visible(f"{about}  {sum(comparison.rows):,} people"), "dim"), Text("")]
+    lines += _marked("USE" if is_within else "ABOVE", opening, width, "bold")
+    ranked = sorted(comparison.outcomes, key=lambda outcome: outcome.test.mcdp)
+    title = f"MCDP({comparison.epsilon:g}) of {comparison.rows[2]:,} people held out"
+    head, *names = _column([title, *(outcome.name for outcome in ranked)], width - 46)
+    confidence = next(one.confidence for outcome in ranked if (one := outcome.test.interval) is not None)
+    lines += [
+        Text(""),
+        _line(f"  {head}  points  {f'{100.0 * confidence:g}%':>9}     AP    AUC  bound", "dim"),
+    ]
+    for name, outcome in zip(names, ranked, strict=True):
+        test = outcome.test
+        assert test.interval is not None
+        ends = outward_points(test.interval.low, test.interval.high, unit=False)
+        fractions = ["-" if one is None else f"{one:.3f}" for one in (test.average_precision, test.auc)]
+        word = comparison.verdict(outcome)
+        numbers = f"{100.0 * test.mcdp:>6.1f}  {ends:>9}  {fractions[0]:>5}  {fractions[1]:>5}"
+        lines.append(_line(f"  {name}  {numbers}  {word}"))
+    lines.append(Text(""))
+    for place, sentence in enumerate(others):
+        lines += _marked("note" if place == 0 else "", sentence, width)
+    for name, reason in comparison.left_out.items():
+        lines += _marked("left out", f"{name}: {reason}", width, "dim")
+    trained, chosen, _ = comparison.rows
+    assumed = f"Trained on {trained:,} people, chosen on {chosen:,}. Rows are assumed to be independent."
+    return lines + _marked("", assumed, width, "dim")
 
 
 # Everything else, for whoever asks: tables and sentences.

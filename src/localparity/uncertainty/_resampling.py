@@ -205,12 +205,11 @@ _VALUES_AT_ONCE, _MOST_AT_ONCE, _MOST_STREAMS = 2**14, 16, 4096
 
 
 class Draws(NamedTuple):
-    """How many resamples there are, from which seed, how many at a time, and who is told of each."""
+    """How many resamples there are, from which seed, and how many at a time."""
 
     n_resamples: int
     random_state: Any = None
     n_jobs: int | None = None
-    on_resample: Callable[[], object] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,8 +289,11 @@ def repeat_together(several: Measure, draws: Draws, columns: int, *, at_once: in
     rng, jobs = as_rng(draws.random_state), as_jobs(draws.n_jobs)
     at_once = int(np.clip(at_once, 1, _MOST_AT_ONCE))
     values = np.empty((n_resamples, columns))
-    measured, forecast = 0, Forecast(n_resamples, "resamples")
-    with ThreadPoolExecutor(jobs) as executor:
+    measured = 0
+    with (
+        Forecast(n_resamples, f"drawing {n_resamples:,} resamples") as forecast,
+        ThreadPoolExecutor(jobs) as executor,
+    ):
         while measured < n_resamples:
             # Streams take memory, so that there are never many more than are measured next.
             streams = rng.spawn(min(n_resamples - measured, _MOST_STREAMS))
@@ -300,7 +302,4 @@ def repeat_together(several: Measure, draws: Draws, columns: int, *, at_once: in
                 values[measured : measured + len(rows)] = rows
                 measured += len(rows)
                 forecast.advance(len(rows))
-                if draws.on_resample is not None:
-                    for _ in rows:
-                        draws.on_resample()
     return values

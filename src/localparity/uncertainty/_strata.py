@@ -504,7 +504,6 @@ def _both_significant(
 ) -> bool:
     """Whether the two groups of a pair, the worst of so many, differ within strata as well as overall."""
     within = [some for some in people if len(some.atoms) > 1]
-    draws = draws._replace(on_resample=None)
     return all(
         n_pairs * min(stratum_p_values(counts, some, epsilon, draws)[0].values()) <= _TURN_ERROR
         for some in (within, together(people))

@@ -169,8 +169,8 @@ COMMANDS = (
     ),
     Command(
         "compare --out --figure",
-        f"compare {_PEOPLE} --steps 3 --resamples 19 --out {{out}}/model --figure {{out}}/figure.png --force",
-        f"compare {_PEOPLE} --steps 2 --resamples 19 --out {{out}}/model --figure {{out}}/figure.png",
+        f"compare {_PEOPLE} --network-steps 3 --resamples 19 --out {{out}}/model --figure {{out}}/figure.png --force",
+        f"compare {_PEOPLE} --network-steps 2 --resamples 19 --out {{out}}/model --figure {{out}}/figure.png",
         read_comparison,
     ),
     Command("monitor append", f"{_BATCH} 2026-05-18 --id b", f"{_BATCH} 2026-05-17 --id a", read_monitor),

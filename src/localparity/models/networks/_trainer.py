@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from localparity._progress import Forecast, Progress
+from localparity._progress import Progress
 from localparity.metrics import mcdp
 from localparity.models._bound import Measured
 from localparity.models.networks._batches import TensorRows
@@ -131,12 +131,10 @@ class Trainer:
         """
         settings = self.method.settings
         run = Training(self.method, self.network, training, seed=self.seed)
-        forecast = Forecast(settings.steps, "steps")
         best, best_network, checks_without_gain = math.inf, dict[str, Tensor](), 0
         history, losses = list[dict[str, float]](), list[Tensor]()
         for step in range(1, settings.steps + 1):
             losses.append(run.take(step - 1))
-            forecast.advance()
             if step % settings.check_every and step < settings.steps:
                 continue
             # One transfer for all of them: a step must not wait for its loss.

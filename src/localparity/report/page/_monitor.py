@@ -20,7 +20,7 @@ from localparity.auditing._tables import ReportTable, Shown
 from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS
 from localparity.metrics import Interval
 from localparity.monitoring import Monitor, PeriodResult, Watch, WindowResult
-from localparity.monitoring._watch import APPROXIMATE, about, how_many, without_alarm
+from localparity.monitoring._watch import APPROXIMATE, about, how_many, rows_text, without_alarm
 from localparity.report.displays._base import thin_steps
 from localparity.report.page._data import pack
 from localparity.report.page._notebook import card, figure
@@ -76,7 +76,7 @@ class MonitorDocument:
         named: dict[str, PeriodResult | WindowResult] = {newest.period: newest, "Whole period": self.whole}
         return [
             f"{name}: {about(result.interval.estimate, result)} ({interval_text(result.interval)}) among "
-            f"{result.rows:,} people."
+            f"{rows_text(result.rows)} people."
             for name, result in named.items()
             if result.interval is not None
         ]
@@ -88,7 +88,7 @@ class MonitorDocument:
         return [
             self.title,
             f"{series[0].period} to {series[-1].period}",
-            f"{self.whole.rows:,} people",
+            *([] if self.whole.rows is None else [f"{self.whole.rows:,} people"]),
             CRITERION_WORDS[watch.criterion],
             COMPARE_WORDS[watch.compare],
             *([] if watch.max_mcdp is None else [f"bound {100 * watch.max_mcdp:g}%"]),
@@ -139,7 +139,7 @@ class MonitorDocument:
         alarm = "-"
         if point.alarm is not None:
             alarm = Shown(how_many(point.alarm.periods, self.monitor.every), point.alarm.periods)
-        rows = Shown(f"{point.rows:,}", point.rows)
+        rows = "-" if point.rows is None else Shown(f"{point.rows:,}", point.rows)
         if point.interval is None or point.expected is None:
             return (point.period, rows, "-", "-", "-", alarm)
         interval = Shown(interval_text(point.interval), point.interval.low, point.interval.high)
@@ -229,7 +229,7 @@ def _alarm_row(point: PeriodResult) -> tuple[str, ...]:
     alarm = point.alarm
     assert alarm is not None
     assert alarm.interval is not None
-    counts = [Shown(f"{number:,}", number) for number in (alarm.periods, alarm.rows)]
+    counts = [Shown(f"{number:,}", number) for number in (alarm.periods, alarm.rows or 0)]
     value = Shown(about(alarm.interval.estimate, alarm), alarm.interval.estimate)
     return (alarm.start, alarm.end, *counts, value, Shown(percent(alarm.interval.low), alarm.interval.low))
 
@@ -300,12 +300,16 @@ def write_monitor_page(
     path = Path(path)
     if path.exists() and not force:
         raise OutputExistsError(path)
-    watch = watch or monitor.watched or Watch()
+    page = monitor_page(monitor, watch or monitor.watched or Watch(), title or monitor.name)
+    write_new(path, page.encode(), force=force)
+
+
+def monitor_page(monitor: Monitor, watch: Watch, title: str) -> str:
+    """The page as text."""
     series = monitor.series(watch)
     if not series:
         raise ValueError(f"{monitor.location} has no periods")
-    document = MonitorDocument(monitor, title or monitor.name, series, monitor.since_start(watch), watch)
-    write_new(path, render_monitor_page(document).encode(), force=force)
+    return render_monitor_page(MonitorDocument(monitor, title, series, monitor.since_start(watch), watch))
 
 
 _NEWEST = 120
@@ -323,7 +327,7 @@ def monitor_html(monitor: Monitor) -> str | None:
 
 
 def render_monitor_page(document: MonitorDocument) -> str:
-    """The page as text."""
+    """A document as a page."""
     watch, newest = document.watch, document.series[-1]
     numbers = {"newest": asdict(newest), "since_start": asdict(document.whole), "asked": asdict(watch)}
     return render_frame(

@@ -210,11 +210,15 @@ _STATES = {
 }
 
 
+_MORE = {"clear": "differ clearly", "differs, size unknown": "differ by an unknown amount"}
+_MOST_PAIRS = 8
+
+
 def pair_dots(answer: Answer) -> list[Dots]:
     """The pairs of an answer: those that differ, and those of which it is not known."""
     if len(answer.pairs) < 2:
         return []
-    top, shown = max(pair.high for pair in answer.pairs) or 1.0, []
+    top, shown = max(pair.high for pair in answer.pairs) or 1.0, list[Dots]()
     for state, (name, kind) in _STATES.items():
         rows = [
             gap_dot(
@@ -228,7 +232,13 @@ def pair_dots(answer: Answer) -> list[Dots]:
             if pair.state == state
         ]
         caption = f"{name}: {answer.states[state]:,} of {sum(answer.states.values()):,} pairs"
-        shown.append(Dots(caption=caption, rows=rows, top=top, is_open=state != "not shown"))
+        # Those of a size that is known come first; many are folded.
+        listed = 0 if state == "not shown" else max(0, _MOST_PAIRS - sum(len(dots.rows) for dots in shown))
+        if 0 < listed < len(rows):
+            shown.append(Dots(caption=caption, rows=rows[:listed], top=top))
+            caption, rows = f"{len(rows) - listed:,} more that {_MORE[state]}", rows[listed:]
+            listed = 0
+        shown.append(Dots(caption=caption, rows=rows, top=top, is_open=listed > 0))
     return [dots for dots in shown if dots.rows]
 
 

@@ -84,27 +84,47 @@ function startModel(model, number) {
     const at = (y) => ({ x: `${100 * x}%`, y: `${100 * (1 - y)}%` });
     put(root.querySelector(".bracket"), { x1: at(0).x, x2: at(0).x, y1: at(bottom).y, y2: at(top).y });
     /* Curves fall from left to right: there is room on the right above them, and on the left below. */
-    const plot = root.querySelector(".plot"), width = plot.clientWidth;
-    function label(kind, y, text, upper, shift) {
+    const plot = root.querySelector(".plot"), width = plot.clientWidth, tall = plot.clientHeight, here = x * width;
+    const pixel = (cutoff) => ((cutoff - low) / (high - low)) * width;
+    const before = (place) => Math.max(0, model.cutoffs.findLastIndex((cutoff) => pixel(cutoff) <= place));
+    const after = (place) => Math.min(model.cutoffs.findLastIndex((cutoff) => pixel(cutoff) < place) + 1, model.cutoffs.length - 1);
+    const upperSide = rates[0] >= rates[1] ? 0 : 1;
+    const curve = (side, place) => shares[model.sides[side]][place];
+    function write(kind, text, spot) {
       const element = plot.querySelector(`text.${kind}`), inside = element?.querySelector("tspan");
-      if (!element) return;
+      if (!element || !width) return [0, 0, 0];
       inside.textContent = text;
-      const long = inside.getComputedTextLength() + 10;
-      const left = upper ? x * width + long > width && x * width > long : !width || x * width > long;
-      /* A long name on a narrow screen may fit on neither side: it is moved into the picture. */
-      const start = left ? x * width - long : x * width + 10;
-      const moved = width ? Math.max(0, Math.min(start, width - long + 10)) - start : 0;
-      const lift = !upper && !left && apart >= 20 ? -0.4 : shift - (upper && moved ? 1 : 0);
+      const [start, y, lift] = spot(inside.getComputedTextLength());
       put(element, at(y));
-      put(inside, { dx: (left ? -10 : 10) + moved, dy: `${lift}em` });
-      element.classList.toggle("end", left);
+      put(inside, { dx: start - here, dy: `${lift}em` });
+      element.classList.remove("end");
+      return [start, y, lift];
     }
-    ["first", "second"].forEach((kind, i) => {
-      const upper = rates[i] > rates[1 - i] || (rates[0] === rates[1] && i === 0);
-      label(kind, rates[i], `${model.names[i]} ${texts[i]}`, upper, upper ? -0.4 : 1);
+    const over = (long) => {
+      const start = Math.max(0, Math.min(here + 10, width - long));
+      return [start, start > here ? top : Math.max(curve(0, before(start)), curve(1, before(start))), -0.4];
+    };
+    const under = (long) => {
+      const start = Math.max(0, here - 10 - long), end = start + long;
+      const y = end < here ? bottom : Math.min(curve(0, after(end)), curve(1, after(end)));
+      return [start, Math.max(y, 20 / tall), 1];
+    };
+    const names = model.sides.map((_, side) => `${model.names[side]} ${texts[side]}`), kinds = ["first", "second"];
+    const [upperStart, upperY, upperLift] = write(kinds[upperSide], names[upperSide], over);
+    write(kinds[1 - upperSide], names[1 - upperSide], under);
+    /* A line more, above the upper name: where the lines leave no room beside the bracket. */
+    const above = (long) => [Math.max(0, Math.min(upperStart, width - long)), upperY, upperLift - 1.25];
+    write("points", `${apart} point${apart === 1 ? "" : "s"}`, (long) => {
+      const middle = (top + bottom) / 2, room = 12 / tall, right = here + 10, left = here - 10 - long;
+      const clear = (place) => curve(upperSide, place) > middle + room && curve(1 - upperSide, place) < middle - room;
+      if (right + long <= width && [before(right), after(right + long)].every(clear)) return [right, middle, 0.35];
+      if (left >= 0 && [before(left), after(here)].every(clear)) return [left, middle, 0.35];
+      return above(long);
     });
-    label("points", (top + bottom) / 2, `${apart} point${apart === 1 ? "" : "s"}`, true, 0.35);
-    label("direct", top, "shaded: within chance", true, -1.9);
+    write("direct", "shaded: within chance", (long) => {
+      const [start, y, lift] = under(long);
+      return upperStart + long > width ? [start, y, lift + 1.25] : above(long);
+    });
     const output = root.querySelector("output"), ratio = top > 0 ? bottom / top : NaN;
     Object.assign(output.dataset, { first: rates[0], second: rates[1], ratio });
     output.textContent = `${texts[0]} against ${texts[1]}${top > 0 ? `, ratio ${ratio.toFixed(2)}` : ""}`;
@@ -131,8 +151,9 @@ function startMonitor(monitor) {
   const numbers = monitor.periods.map((_, place) => place), last = numbers.length - 1;
   const line = root.querySelector(".bracket");
   function textOf(place) {
-    const rows = `${monitor.rows[place].toLocaleString("en-US")} people`, over = monitor.alarm_periods[place];
-    if (place in monitor.missing) return `${rows}, nothing to compare: ${monitor.missing[place]}`;
+    const over = monitor.alarm_periods[place], number = monitor.rows[place];
+    const rows = number === null ? "" : `${number.toLocaleString("en-US")} people`;
+    if (place in monitor.missing) return `${rows && `${rows}, `}nothing to compare: ${monitor.missing[place]}`;
     const value = `${monitor.approximate[place] ? "about " : ""}${percent(estimate[place], 2)} (${percent(low[place], 2)} to ${percent(high[place], 2)}), ${rows}`;
     return over ? `${value}; alarm over ${over} ${monitor.every}${over === 1 ? "" : "s"}: ${percent(alarm[place], 2)}` : value;
   }
