@@ -26,13 +26,15 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import localparity as lp
 from benchmarks._commit import current_commit
 from census_frontier import census_frontier, census_probabilities
-from localparity.report.displays._base import COLOURS, finish
+from localparity.paper._figures import label_ends
+from localparity.report.displays._base import COLOURS, QUIET, finish, use_style
 
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS, TABLE, FIGURE = (RESULTS / f"frontier_census.{kind}" for kind in ("csv", "md", "png"))
 BOUNDS = (0.02, 0.05, 0.1)
 SEEDS = {1_000: 6, 3_000: 6, 10_000: 4, 30_000: 3, 100_000: 2}
 TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_NOISE = 0.3
 EXACT = (100_000, 1_000_000)
 MEASURED_ON, MEASURED_SEED = 100_000, 1_000_003
 MODELS = {
@@ -195,8 +197,9 @@ def draw(found: list[Run]) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot
 
+    use_style()
     summaries = (mean, lambda values: mean(value**2 for value in values) ** 0.5)
-    figure, axes = pyplot.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
+    figure, axes = pyplot.subplots(1, 2, figsize=(10.4, 4.2), layout="constrained")
     for (colour, bound), (model, look) in product(
         zip(COLOURS, BOUNDS, strict=False), (("trees", "o-"), ("logistic", "s--"))
     ):
@@ -206,16 +209,25 @@ def draw(found: list[Run]) -> None:
         }
         for which, ax in enumerate(axes):
             shown = [(rows, summaries[which](both[which])) for rows, both in at.items() if len(both[0]) > 1]
-            label = f"{model}, bound {100 * bound:g}%"
-            ax.plot(*zip(*shown, strict=True), look, color=colour, label=label)
-    labels = ("AP below the frontier, points", "MCDP(0) from the bound, points (root mean square)")
+            ax.plot(*zip(*shown, strict=True), look, color=colour, label=f"{model}, {100 * bound:g}%")
+    labels = (
+        "Points of AP below the frontier, by models and bound",
+        "Points of MCDP(0) away from the bound (root mean square)",
+    )
+    # What the people measured add: their MCDP(0) is off by about so much.
+    axes[1].axhspan(TICKS[0], _NOISE, color=QUIET, alpha=0.12, lw=0.0)
+    axes[1].text(1000, 0.93 * _NOISE, "noise of the people measured", color=QUIET, fontsize="small", va="top")
     for ax, label in zip(axes, labels, strict=True):
-        ax.set(xscale="log", yscale="log", xlabel="people fitted on", ylabel=label)
+        ax.set(
+            xscale="log", yscale="log", xlabel="people fitted on", xlim=(800, 700_000), ylim=(TICKS[0], 11)
+        )
         ax.set_xticks(list(SEEDS), map("{:,}".format, SEEDS))
         ax.set_yticks(TICKS, map("{:g}".format, TICKS))
         ax.minorticks_off()
-        finish(ax)
-    axes[1].legend(fontsize="small", frameon=False)
+        finish(ax, label)
+    figure.canvas.draw()
+    for ax in axes:
+        label_ends(ax)
     figure.savefig(FIGURE, dpi=150)
 
 

@@ -43,6 +43,16 @@ def test_repeated_ids_are_hinted_at(tmp_path: Path) -> None:
     assert "hint" not in audit(path, "--cluster", "id")[2]
 
 
+def test_labels_in_words_are_hinted_at(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("p,sex,y\n" + 30 * "0.2,f,no\n0.9,m,yes\n0.4,m,no\n0.3,f,yes\n")
+    code, _, err = audit(path, "--label", "y")
+    assert code == 2
+    assert "column 'y' of" in err
+    assert "got 'no' at data row 1; pass --pos-label if there are other labels" in err
+    assert audit(path, "--label", "y", "--pos-label", "yes")[0] == 0
+
+
 def test_a_dash_is_the_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "scores.csv"
     path.write_text(rows())

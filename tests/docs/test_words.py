@@ -14,7 +14,16 @@ from pages import all_pages
 ROOT = Path(__file__).parents[2]
 PROGRAMS = [
     path
-    for room in ("auditing", "cli", "report")
+    for room in (
+        "auditing",
+        "cli",
+        "models",
+        "monitoring",
+        "report",
+        "integrations",
+        "uncertainty",
+        "_validation",
+    )
     for path in sorted((ROOT / "src" / "localparity" / room).rglob("*.py"))
 ]
 
@@ -88,7 +97,9 @@ def test_what_they_find() -> None:
     assert not long_sentences(f".. code-block:: sh\n\n   {long}\n")
 
 
-@pytest.mark.parametrize("path", all_pages(), ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *all_pages()], ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_pages_read_well(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert turns(text) == []

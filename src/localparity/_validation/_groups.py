@@ -55,9 +55,9 @@ NO_GROUP = NoGroup.NO_GROUP
 
 
 class Blanks(NamedTuple):
-    """Texts that stand for no group, beside None and NaN; `kept` rows without one are of `NO_GROUP`.
+    """Texts that stand for no group, as None and NaN do; `kept` rows without one have the group `NO_GROUP`.
 
-    A text that no row has is worth a warning. Of several columns, a row that lacks one value is of the group
+    A text that no row has is worth a warning. Of several columns, a row that lacks one value has the group
     `NO_GROUP`, or, `by_column`, of a group that has `NO_GROUP` for that part.
     """
 
@@ -80,7 +80,7 @@ class Blanks(NamedTuple):
         return tuple(text for text in self.texts if not any(map(Blanks((text,))._names, values)))
 
     def _names(self, value: Any) -> bool:
-        """Whether a value reads as one of the texts; beside NaN, 3 is 3.0."""
+        """Whether a value reads as one of the texts; next to NaN, 3 is 3.0."""
         return str(value) in self.texts or (isinstance(value, float) and f"{value:g}" in self.texts)
 
 

@@ -126,7 +126,13 @@ def read_people(
         score_range,
         control=columns.controls,
     )
-    data, missing = _read_rows(read, table, named, options.policy)
+    try:
+        data, missing = _read_rows(read, table, named, options.policy)
+    except InputError as error:
+        if options.pos_label is None and error.column == columns.label and type(error) is InputError:
+            reason = f"{error.reason}; pass {setting('pos_label')} if there are other labels"
+            raise InputError(reason, column=error.column, file=error.file, row=error.row) from error
+        raise
     return _people(data, options, missing, len(columns.groups) if columns.controls else None)
 
 

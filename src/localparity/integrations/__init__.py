@@ -1,1 +1,1 @@
-"""What plugs localparity into tools that people already run; each is optional and a module of its own."""
+"""What plugs localparity into tools that people already run; each is optional and a separate module."""

@@ -135,7 +135,7 @@ def _under_policy(
             raise InputError(f"must be in {path}, which decides it, got {value!r}", name)
     if policy.max_mcdp is None:
         raise InputError("must have max_mcdp, which decides what passes", file=path)
-    options = {name: value for name, value in asdict(policy.options()).items() if name != "on_resample"}
+    options = asdict(policy.options())
     if y_score is not None:
         arrays = {name: own[name] for name in _ARRAYS if name in own}
         return [audit(y_true, y_score, **rows, **arrays, **options)], policy.bound

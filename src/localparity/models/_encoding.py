@@ -121,7 +121,7 @@ class UnseenValuesWarning(UserWarning):
 class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode text columns as the codes of their categories; numbers stay as they are.
 
-    A missing text is a category of its own, the last. A category that `fit` did not see is NaN, as a missing
+    A missing text is a separate category, the last. A category that `fit` did not see is NaN, as a missing
     number is, with an `UnseenValuesWarning`. A categorical column of a pandas data frame has all of its
     categories, whether or not the rows at `fit` have them. `categories_` has None for a column of numbers.
     """
@@ -205,7 +205,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class TableEncoder(CategoryEncoder):
     """Encode text columns as one column for each category, and standardise numbers.
 
-    A missing number is the mean, and has a column of its own that says so where `fit` saw missing numbers. A
+    A missing number is the mean, and has a further column that says so where `fit` saw missing numbers. A
     category that `fit` did not see is 0 in all columns.
     """
 

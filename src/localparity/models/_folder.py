@@ -33,7 +33,7 @@ ESTIMATORS = {
     "LocalParityXGBClassifier": "localparity.models",
     "RepairedClassifier": "localparity.models",
     "ScoreRepair": "localparity.models",
-    "StockTrees": "localparity.models.trees._stock",
+    "StockModel": "localparity.models.trees._stock",
 }
 """What `load` may make, and where each is."""
 
@@ -84,7 +84,7 @@ class FolderMixin(ABC):
     _unsaved: ClassVar[dict[str, Any]] = {}
     """Parameters that belong to the machine or to training, and what they are after loading."""
     _libraries: ClassVar[tuple[str, ...]] = ()
-    """The libraries, beside those that the package always needs, that the estimator runs on."""
+    """The libraries, in addition to those that the package always needs, that the estimator runs on."""
     _fitted_on: FittedOn | None = None
 
     def save(self, folder: str | Path, card: ModelCard | None = None) -> None:

@@ -101,7 +101,7 @@ ADVICE = "one of them is fitted on"
 
 
 def distinct_rows(features: Any, *others: NDArray[Any]) -> tuple[int, IntArray]:
-    """Return how many copies there are of nearly every row, and the indexes of one copy of each."""
+    """Return how many copies nearly every row has, and the indexes of one copy of each."""
     rows = len(others[0])
     keys = np.zeros(rows, np.int64)
     for column in (*others, *_columns(features)):
@@ -346,6 +346,15 @@ def as_seed(random_state: Seed) -> int:
     if isinstance(random_state, numbers.Integral):
         return int(random_state)
     return int(rng.integers(2**31 - 1))
+
+
+def assign_folds(cells: IntArray, folds: int, seed: int) -> IntArray:
+    """Return the fold of each row, at random among the rows of each cell."""
+    order = np.random.default_rng(seed).permutation(cells.size)
+    order = order[np.argsort(cells[order], kind="stable")]
+    fold_of = np.empty(cells.size, dtype=np.int64)
+    fold_of[order] = np.arange(cells.size) % folds
+    return fold_of
 
 
 class RowsClassifier(ABC, ClassifierMixin):  # type: ignore[misc]

@@ -173,7 +173,7 @@ class Monitor:
         Parameters
         ----------
         watch : Watch, optional
-            What is asked; by default what the monitor keeps, else ``Watch()``.
+            The question; by default what the monitor keeps, else ``Watch()``.
         last : int, optional
             Say something of so many of the newest periods only; by default of all.
 
@@ -199,7 +199,7 @@ class Monitor:
         Parameters
         ----------
         watch : Watch, optional
-            What is asked; by default what the monitor keeps, else ``Watch()``.
+            The question; by default what the monitor keeps, else ``Watch()``.
 
         Returns
         -------
@@ -219,7 +219,7 @@ class Monitor:
         return WindowResult(removed.first, max(stamps), periods, rows, interval, everyone.approximate)
 
     def watch(self, watch: Watch) -> None:
-        """Keep with the monitor what is asked of it by default, for whoever opens it.
+        """Keep with the monitor the question that it answers by default, for whoever opens it.
 
         Parameters
         ----------

@@ -83,7 +83,7 @@ class RemovedPeriods(NamedTuple):
 
 @dataclass(frozen=True)
 class MonitorState:
-    """What a monitor knows beside its periods.
+    """What a monitor knows in addition to its periods.
 
     The first batch fixes `every` and `score_range`, the first that has them `columns`. `total` is the sum of
     the marks of all periods.
@@ -337,7 +337,7 @@ class SqlStore:
                 self._execute = None
 
     def state(self) -> MonitorState | None:
-        """What the monitor knows beside its periods; None before the first batch."""
+        """What the monitor knows in addition to its periods; None before the first batch."""
         query = "SELECT stamp, payload FROM localparity_rows WHERE monitor = ? AND kind = 'state'"
         return self._state_in(self._select(query))
 

@@ -1,4 +1,4 @@
-"""What is asked of a monitor, and what it answers for a period or for several in a row."""
+"""The question to a monitor, and what it answers for a period or for several in a row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from localparity.metrics._within import Verdict, verdict_on, verdict_text, withi
 
 @dataclass(frozen=True, kw_only=True)
 class Watch:
-    """What is asked of each period of a monitor.
+    """The question about each period of a monitor.
 
     Parameters
     ----------

@@ -180,7 +180,7 @@ def repair_radii(
 ) -> FloatArray:
     """The radius by which F_a at one threshold, less F_b at another, may be off; all pairs hold together.
 
-    A repair moves the scores of each group by an increasing map of its own, so that it compares the groups at
+    A repair moves the scores of each group by a separate increasing map, so that it compares the groups at
     two thresholds. With weights, each draw is measured by the largest deviation of one group less the least
     of the other.
     """

@@ -123,7 +123,7 @@ class Deviations:
         return studentised_pairs(comparison, variances, self.totals)
 
     def farthest(self, comparison: Comparison, rng: np.random.Generator) -> float:
-        """The largest scaled difference of a pair's two deviations, each at a threshold of its own."""
+        """The largest scaled difference of a pair's two deviations, each at its threshold."""
         drawn = self.deviated(comparison, rng)
         # Below all scores and from the highest on, nothing deviates.
         high, low = drawn.max(axis=1, initial=0.0), drawn.min(axis=1, initial=0.0)

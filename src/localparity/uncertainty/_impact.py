@@ -383,8 +383,8 @@ class ImpactRatioCurve:
     def disclosed(self, min_group_size: int = DISCLOSURE_LIMIT, *, most: int = 10_000) -> ImpactRatioCurve:
         """Return the curve at so few cutoffs that every step rests on enough people, to be handed on.
 
-        Its bands, safe cutoffs and lowest ratio allow for what is left out: they hold as before, and may be a
-        little wider.
+        Its bands, safe cutoffs and lowest ratio allow for that: they hold as before, and may be a little
+        wider.
 
         Parameters
         ----------

@@ -283,7 +283,7 @@ def repeat(
 def repeat_together(several: Measure, draws: Draws, columns: int, *, at_once: int = 1) -> FloatArray:
     """What is measured (columns) in each of many resamples (rows), of which a few are measured together.
 
-    Every resample has a random stream of its own: the result does not depend on how many run at a time.
+    Every resample has its random stream: the result does not depend on how many run at a time.
     """
     n_resamples = as_count(draws.n_resamples, "n_resamples")
     rng, jobs = as_rng(draws.random_state), as_jobs(draws.n_jobs)

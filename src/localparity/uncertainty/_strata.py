@@ -271,7 +271,7 @@ class WithinStrata:
         Where the standardised gap is largest at the first epsilon, and where the gap of that pair is largest
         with strata put together, of the people compared in a stratum.
     strata : tuple of StratumSummary
-        Every stratum, the worst first.
+        Every stratum, the largest MCDP first.
     left_out, rows_left_out : int
         The strata in which fewer than two groups have enough people, and the rows that are in no comparison.
     rows_without_stratum : int
@@ -348,7 +348,7 @@ class WithinStrata:
         if few:
             strata = f", those of {self.left_out:,} strata among them," if self.left_out else ""
             sentences.append(
-                f"{few:,} rows are in no comparison{strata} since too few people are of their group there, "
+                f"{few:,} rows are in no comparison{strata} since their group has too few people there, "
                 "or since the few could be told from the others."
             )
         if self.rows_without_stratum:

@@ -144,7 +144,7 @@ class LocalParityClassifier(BoundedClassifier):
     """A neural classifier for two classes, trained by one of seven methods.
 
     The group is needed to fit and not to predict. Text columns of a data frame are encoded, a missing text as
-    a category of its own, and numbers are standardised, a missing one to the mean. What `fit` did not see
+    a separate category, and numbers are standardised, a missing one to the mean. What `fit` did not see
     counts as unknown, with an `UnseenValuesWarning`.
 
     Parameters

@@ -47,7 +47,7 @@ _SKLEARN_TYPES = {
     "sklearn.tree._tree.Tree",
     "sklearn.utils._bunch.Bunch",
 }
-"""What fitted estimators of scikit-learn hold beside estimators, which skops trusts by itself."""
+"""What fitted estimators of scikit-learn hold next to estimators, which skops trusts by itself."""
 
 
 class RepairTransformer(FolderMixin, BaseEstimator):  # type: ignore[misc]

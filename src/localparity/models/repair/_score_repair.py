@@ -86,8 +86,8 @@ def find_maps(counts: ScoreCounts, *, aim: float, epsilon: float, criterion: Cri
 def _widest(maps_within: Callable[[float], GroupMaps], aim: float, widest: float) -> GroupMaps:
     """Return the maps into the widest corridor found that meets the aim, else those that leave least.
 
-    What is left need not fall with the width, so all maps are measured. The widths do not depend on the aim,
-    so the least that is left can be reached from any higher aim.
+    The remaining gap need not fall with the width, so all maps are measured. The widths do not depend on the
+    aim, so the least that is left can be reached from any higher aim.
     """
     tried = maps_within(widest)
     if tried.mcdp <= aim or widest == 0.0:
@@ -166,7 +166,7 @@ def margin_of(
 def sufficient_group_size(pairs: int, confidence: float, bound: float) -> int:
     """Return how many people of each group, no two with the same score, let a bound be promised.
 
-    The least n for which the margin of two groups of n people, and one person's share beside it, are within
+    The least n for which the margin of two groups of n people, and one person's share next to it, are within
     the bound; the margin falls with the root of n. `pairs` pairs share the confidence.
     """
     margin = float(band_radius((1.0, 1.0), (1.0 - confidence) / pairs))
@@ -243,7 +243,7 @@ class ScoreRepair(RepairTransformer):
     ----------
     max_mcdp : float
         The most that MCDP(epsilon) may be after the repair. With 0 the groups' distributions coincide up to
-        ties: two groups of 3 and 2 people cannot do so exactly, and `mcdp_` is what is left.
+        ties: two groups of 3 and 2 people cannot do so exactly, and `mcdp_` is what remains.
     epsilon : float
         The half-width of the windows, as a fraction of the score range. Gaps above the bound on stretches too
         short for a window are left alone.

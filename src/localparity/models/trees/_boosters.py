@@ -263,7 +263,7 @@ class LocalParityXGBClassifier(BoostedClassifier):
     """XGBoost's trees for two classes, with a penalty on the maximal local disparity, or a bound on it.
 
     The group is needed to fit and not to predict. Columns may be numbers or texts, and values may be missing:
-    a missing text is a category of its own, and the trees learn which way a missing number goes. What `fit`
+    a missing text is a separate category, and the trees learn which way a missing number goes. What `fit`
     did not see counts as unknown, with an `UnseenValuesWarning`.
 
     Parameters

@@ -1,7 +1,7 @@
 """Smoothed cumulative distributions of whole training sets, known everywhere at the cost of one pass.
 
 The smoothed distribution of some people is a sum of one sigmoid a person. Their scores are counted into bins
-that are narrow beside the sigmoid's width, 1/temperature, with four moments each; Taylor's series of the
+that are narrow next to the sigmoid's width, 1/temperature, with four moments each; Taylor's series of the
 sigmoid about the middle of a bin then gives the sum at every point of a grid, by a convolution. Values and
 slopes on the grid make a cubic spline. With 32 bins to the width, the spline is within :math:`10^{-9}` of
 the sum, whatever the number of rows.
