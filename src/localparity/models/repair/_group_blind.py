@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from localparity._io._sealed import Files
+from localparity._progress import foretold
 from localparity._text import group_text
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import (
@@ -435,7 +436,8 @@ def cross_fit(
     pairs = []
     scores = np.empty(rows.size)
     probabilities = np.empty((len(labels), rows.size, len(rows.group_names)))
-    for fold in range(int(folds.max()) + 1):
+    n_folds = int(folds.max()) + 1
+    for fold in foretold(range(n_folds), n_folds, "fitting pairs of models"):
         inside = np.flatnonzero(folds == fold)
         pairs.append(PredictorPair.fit(pair, rows.take(np.flatnonzero(folds != fold)), labels))
         scores[inside], probabilities[:, inside] = pairs[-1].predict(rows.take(inside).features)
