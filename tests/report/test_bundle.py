@@ -12,7 +12,7 @@ import pytest
 import localparity as lp
 from typed_commands import run_here
 
-NAMES = ["report.html", "audit.json", "audit.md", "command.txt"]
+NAMES = ["report.html", "audit.json", "audit.md", "command.txt", "record.json"]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_the_command_writes_what_it_prints(
         printed[form], err = capsys.readouterr()
         assert err.splitlines()[1] == f"bundle: {tmp_path / f'{form}.zip'}"
         found = opened(tmp_path / f"{form}.zip")
-        assert list(found) == NAMES
+        assert list(found) == [*NAMES, "policy.toml"]
         assert found["command.txt"].decode() == f"localparity {' '.join(map(str, words))}\n"
         name = {"json": "audit.json", "markdown": "audit.md"}[form]
         assert found[name].decode() == printed[form]

@@ -68,10 +68,10 @@ def write_scores(folder: Path) -> None:
     rng, rows = np.random.default_rng(0), 600
     sex, race = rng.choice(["f", "m"], rows), rng.choice(["a", "b", "c"], rows)
     p = np.round(np.clip(rng.random(rows) * 0.8 + 0.2 * (sex == "m"), 0, 1), 4)
-    lines = ["p,q,sex,race,rare,y,w,person,job"]
+    lines = ["p,q,sex,race,rare,y,w,person,job,id"]
     for i in range(rows):
         rare = "rare" if i < 5 else sex[i]
-        values = (p[i], round(1 - p[i], 4), sex[i], race[i], rare, i % 2, 1 + i % 3, i // 2, "xy"[i % 2])
+        values = (p[i], round(1 - p[i], 4), sex[i], race[i], rare, i % 2, 1 + i % 3, i // 2, "xy"[i % 2], i)
         lines.append(",".join(map(str, values)))
     for name in ("scores.csv", "other.csv"):
         (folder / name).write_text("\n".join(lines[: None if name == "scores.csv" else 400]) + "\n")

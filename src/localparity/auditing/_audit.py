@@ -253,7 +253,7 @@ class Audit:
         """What was found, how sure that is and what can be done, in sentences and in numbers."""
         return answer_of(self)
 
-    @property
+    @cached_property
     def assumptions(self) -> tuple[str, ...]:
         """What the intervals and p-values take for granted, and over what they hold, in sentences."""
         return assumptions_of(self)

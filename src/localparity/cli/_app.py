@@ -180,6 +180,7 @@ _NAMES = (
     "repair",
     "predict",
     "reproduce",
+    "verify",
 )
 _HOMES = {"fetch": "demo"}
 """Commands that stand in another command's module."""

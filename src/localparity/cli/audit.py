@@ -272,17 +272,25 @@ class AuditAsked:
         final = Policy(**values)
         if not final.files:
             raise typer.BadParameter(_NO_FILE, param_hint="FILE")
-        names = {name: value for name, value in values.items() if name not in _IN_OTHER_FORM}
-        ends = final.score_range
-        asked = replace(
-            self,
-            **{_OPTION_NAMES.get(name, name): value for name, value in names.items()},
-            epsilon=",".join(map(repr, final.epsilons)),
-            score_range=ends if isinstance(ends, str) else ",".join(map(repr, ends)),
-            pos_label=None if final.pos_label is None else str(final.pos_label),
-        )
+        asked = self.following(final)
         names_typed = final.files == tuple(map(shown_address, files))
         return asked, list(files if names_typed else final.files), file._replace(policy=final)
+
+    def following(self, policy: Policy) -> AuditAsked:
+        """The same with what a policy decides."""
+        values = {field.name: getattr(policy, field.name) for field in fields(Policy)}
+        ends = policy.score_range
+        return replace(
+            self,
+            **{
+                _OPTION_NAMES.get(name, name): value
+                for name, value in values.items()
+                if name not in _IN_OTHER_FORM
+            },
+            epsilon=",".join(map(repr, policy.epsilons)),
+            score_range=ends if isinstance(ends, str) else ",".join(map(repr, ends)),
+            pos_label=None if policy.pos_label is None else str(policy.pos_label),
+        )
 
     def open(self, file: str) -> Any:
         """A file as it is to be read; for Spark, its path."""
@@ -366,21 +374,33 @@ def audit(*, ctx: typer.Context, files: FilesArgument = None, asked: AuditAsked)
     options = asked.check(files)
     policy = policy or PolicyFile.of(asked.to_policy(files))
     tables = _open_all(ctx, files, asked)
+    document = document_of(tables, asked, options, call=typed_command(ctx), policy=policy)
+    _hint(document.audits, tables, asked)
+    _show(document, asked)
+    passed = _tell_verdicts(document)
+    _write(document, asked)
+    if not passed:
+        raise typer.Exit(1)
+
+
+def document_of(
+    tables: Mapping[str, Any], asked: AuditAsked, options: AuditOptions, *, call: str, policy: PolicyFile
+) -> Document:
+    """The audits of what was opened, as the options have it."""
     scorer = None if asked.model is None else Scorer.load(asked.model)
     audits = {
         file: read_audit(
             table,
             asked.columns,
             options,
-            call=typed_command(ctx),
+            call=call,
             engine="ibis" if asked.table is not None else asked.engine,
             scorer=scorer,
             allow_remote=asked.allow_remote,
         )
         for file, table in tables.items()
     }
-    _hint(audits, tables, asked)
-    document = Document(
+    return Document(
         audits=audits,
         title=f"Local disparity by {', '.join(asked.group or [])}",
         paired=_same_people(audits, list(tables.values()), asked, options),
@@ -393,11 +413,6 @@ def audit(*, ctx: typer.Context, files: FilesArgument = None, asked: AuditAsked)
         scoring=_scoring_rates(tables, asked, options) if asked.scoring else {},
         policy=policy,
     )
-    _show(document, asked)
-    passed = _tell_verdicts(document)
-    _write(document, asked)
-    if not passed:
-        raise typer.Exit(1)
 
 
 def _open_all(ctx: typer.Context, files: Sequence[str], asked: AuditAsked) -> dict[str, Any]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import zipfile
 from collections.abc import Mapping
+from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 from xml.etree import ElementTree
+
+import numpy as np
 
 from localparity._io._files import sha256_of, write_new
 from localparity._io._sealed import Files
@@ -17,6 +21,8 @@ from localparity._text import points, visible
 from localparity._validation import InputError
 from localparity.auditing._answer import Answer
 from localparity.auditing._document import Document, DocumentKeywords
+from localparity.counts._disclosure import DISCLOSURE_LIMIT, few_people, in_steps
+from localparity.counts._score_counts import strata_of
 from localparity.models._card import ModelCard, card_files
 from localparity.report._markdown import to_markdown
 from localparity.report.page._page import render_page
@@ -40,8 +46,9 @@ def write_bundle(
     """Write the audits of one model or several as a zip file to sign and to file.
 
     It has the page (``report.html``), the JSON (``audit.json``), the Markdown (``audit.md``), the command or
-    call (``command.txt``), the card of a model, and ``SHA256SUMS`` over all of them, which ``sha256sum -c``
-    checks. The same audits give the same bytes.
+    call (``command.txt``), what checking it takes (``record.json``: every option, and counts in cells of at
+    least ten people), the policy (``policy.toml``), the card of a model, and ``SHA256SUMS`` over all of them.
+    ``sha256sum -c`` checks these, and ``localparity verify`` everything. The same audits give the same bytes.
 
     Parameters
     ----------
@@ -65,7 +72,7 @@ def write_bundle(
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "audit.zip"
     >>> lp.report.write_bundle(path, {"census": found}, max_mcdp=0.1)
     >>> zipfile.ZipFile(path).namelist()
-    ['report.html', 'audit.json', 'audit.md', 'command.txt', 'SHA256SUMS']
+    ['report.html', 'audit.json', 'audit.md', 'command.txt', 'record.json', 'SHA256SUMS']
     """
     folder = None if model is None else Path(model)
     write_new(Path(path), bundle(Document(audits=audits, **options), folder), force=force)
@@ -73,14 +80,24 @@ def write_bundle(
 
 def bundle(document: Document, model: Path | None = None, *, page: str | None = None) -> bytes:
     """The bytes of the zip file; the page may be there already."""
+    return packed({"report.html": (page or render_page(document)).encode(), **texts_of(document, model)})
+
+
+def texts_of(document: Document, model: Path | None = None) -> dict[str, bytes]:
+    """What a bundle has beside the page."""
     calls = [audit.provenance.call for audit in document.audits.values() if audit.provenance is not None]
-    contents = {
-        "report.html": (page or render_page(document)).encode(),
+    return {
         "audit.json": f"{document.to_json()}\n".encode(),
         "audit.md": to_markdown(document).encode(),
         "command.txt": "".join(f"{call}\n" for call in dict.fromkeys(calls)).encode(),
+        "record.json": f"{json.dumps(record_of(document), default=str, ensure_ascii=False)}\n".encode(),
+        **({} if document.policy is None else {"policy.toml": document.policy.text.encode()}),
         **({} if model is None else _cards(model)),
     }
+
+
+def packed(contents: Mapping[str, bytes]) -> bytes:
+    """Files and their checksums as a zip file; the same files give the same bytes."""
     sums = "".join(f"{sha256_of(content)}  {name}\n" for name, content in contents.items())
     buffer = io.BytesIO()
     # Stored, since what is compressed depends on the version of zlib.
@@ -100,6 +117,51 @@ def _cards(model: Path) -> Files:
         if isinstance(error.__cause__, FileNotFoundError):
             return {}
         raise
+
+
+# What checking a bundle takes: every option, and the people of each group in cells of scores.
+
+
+METHODS = 1
+"""Raised by a version whose numbers for the same scores and seed are others; `CHANGES` says why."""
+CHANGES: dict[int, str] = {}
+"""What each of these versions of the methods changed."""
+RECORD, RECORD_VERSION = "localparity-record", 1
+_MOST_STEPS = 200
+
+
+def record_of(document: Document) -> dict[str, Any]:
+    """The options with all defaults, the checksum of the policy, and the counts of each audit."""
+    policy = document.policy
+    return {
+        "format": RECORD,
+        "version": RECORD_VERSION,
+        "methods": METHODS,
+        "policy_sha256": None if policy is None else policy.sha256,
+        "policy": None if policy is None else asdict(policy.policy),
+        "counts": {name: _counts(audit, document.min_group_size) for name, audit in document.audits.items()},
+    }
+
+
+def _counts(audit: Audit, min_group_size: int) -> dict[str, Any] | None:
+    """The people of each group in steps of neighbouring scores, as figures have them, but fewer and larger.
+
+    None where a group is too small, or where the counts are not exact.
+    """
+    counts, limit = audit.counts, max(min_group_size, DISCLOSURE_LIMIT)
+    if counts.rank_error > 0.0 or few_people(counts, audit.comparison, limit):
+        return None
+    most = 1 if counts.clusters is None else int(np.bincount(counts.clusters.clusters).max())
+    steps, error = [], 0.0
+    for label, stratum in strata_of(counts, audit.comparison).items():
+        for group, atoms in stratum.items():
+            step = in_steps(atoms, max(limit * most, atoms.size // _MOST_STEPS))
+            error = max(error, atoms.distance(step))
+            numbers = {"scores": step.scores, "rows": step.rows, "weights": step.weights}
+            steps.append(
+                {"group": group, "label": label, **{name: row.tolist() for name, row in numbers.items()}}
+            )
+    return {"rank_error": error, "groups": steps}
 
 
 # A document as JUnit XML, for a pipeline: one test case for each bound that is decided.

@@ -15,7 +15,13 @@ _MOST_PAIRS = 20
 def to_markdown(document: Document) -> str:
     """The document: the answer, the tables, and what they rest on."""
     document.check_sizes()
-    parts = [part for section in document.sections() for part in _parts(section, document)]
+    return markdown_of(document)
+
+
+def markdown_of(document: Document, *, without: tuple[str, ...] = ()) -> str:
+    """The same of a document whose sizes were checked, without some sections."""
+    sections = [section for section in document.sections() if section.name not in without]
+    parts = [part for section in sections for part in _parts(section, document)]
     return "\n\n".join([f"# {markdown_text(document.title)}", *parts, _all_digits(document)]) + "\n"
 
 

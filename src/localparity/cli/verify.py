@@ -1,0 +1,97 @@
+"""`localparity verify`: a bundle in, whether it agrees with itself and with the data out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from localparity.auditing._audit import Audit
+from localparity.auditing._policy import PolicyFile
+from localparity.auditing._provenance import SourceFile
+from localparity.cli._commands import print_json, print_line
+from localparity.cli.audit import AuditAsked, document_of
+from localparity.report._bundle import texts_of
+from localparity.report._verify import read_bundle, verify_data, verify_files
+
+
+def verify(
+    *,
+    bundle: Annotated[Path, typer.Argument(metavar="BUNDLE", help="The zip that audit --out wrote.")],
+    data: Annotated[
+        list[str] | None, typer.Option(help="The scores that were audited; repeat it for several files.")
+    ] = None,
+    model: Annotated[Path | None, typer.Option(help="The folder of the model that made the scores.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the checks as JSON.")] = False,
+) -> None:
+    """Check that the files of a bundle agree, and, with the data, recompute all that they say.
+
+    Exit codes: 0 when everything that could be checked agrees, 1 when something differs, 2 for wrong usage or
+    input, and where this version cannot make the numbers again.
+    """
+    files = read_bundle(bundle)
+    checks = list(verify_files(files))
+    refused = False
+    if data:
+        again = list(verify_data(files, lambda plain, policy: _recompute(plain, policy, data, model)))
+        refused = again[0].result == "not checked"
+        checks += again
+    differ = sum(check.result == "differs" for check in checks)
+    if json:
+        print_json(
+            {"bundle": str(bundle), "differences": differ, "checks": [asdict(check) for check in checks]}
+        )
+    else:
+        for check in checks:
+            print_line(f"{check.result}: {check.text}")
+        if differ:
+            print_line(f"no: {differ} of {len(checks)} checks found a difference")
+        elif refused:
+            print_line("cannot be told: this version does not make the numbers again")
+        elif data:
+            print_line("yes: the bundle is what the data gives")
+        else:
+            print_line("yes: the bundle agrees with itself. --data FILE recomputes its numbers")
+    if differ or refused:
+        raise typer.Exit(1 if differ else 2)
+
+
+def _recompute(
+    plain: Mapping[str, Any], policy: PolicyFile, data: list[str], model: Path | None
+) -> dict[str, bytes]:
+    """The files of the bundle from the data, as they were called, dated and named then."""
+    audits = plain["audits"]
+    if len(data) != len(audits):
+        raise typer.BadParameter(f"must be {len(audits)} files, got {len(data)}", param_hint="--data")
+    asked = replace(AuditAsked(), model=model).following(policy.policy)
+    named = dict(zip((one["name"] for one in audits), data, strict=True))
+    options = asked.options
+    document = document_of(
+        {name: asked.open(file) for name, file in named.items()}, asked, options, call="", policy=policy
+    )
+    then = {one["name"]: one["provenance"] for one in audits}
+    audited = {name: _as_then(audit, then[name]) for name, audit in document.audits.items()}
+    document = replace(document, audits=audited)
+    files = texts_of(document, model)
+    if find_spec("jinja2") is not None:
+        from localparity.report.page._page import render_page
+
+        files["report.html"] = render_page(document).encode()
+    return files
+
+
+def _as_then(audit: Audit, then: Mapping[str, Any]) -> Audit:
+    """An audit with the call, the time, the versions and the names of files that a bundle has."""
+    assert audit.provenance is not None
+    sums = [file.sha256 for file in audit.provenance.files]
+    names = [file["name"] for file in then["files"]]
+    files = tuple(SourceFile(name, known) for name, known in zip(names, sums, strict=False))
+    said = {name: then[name] for name in ("call", "date", "version", "python")}
+    provenance = replace(audit.provenance, files=files, **said)
+    file = None if audit.file is None else replace(audit.file, paths=tuple(map(os.fspath, names)))
+    return replace(audit, provenance=provenance, file=file)
