@@ -103,6 +103,7 @@ faults: $(VENV)/.development
 # Ten thousand generated bad files and argument lists; results/campaign.md.
 campaign: $(VENV)/.development
 	PYTHONPATH=tests:tests/support $(BIN)/python -m campaign --write
+	PYTHONPATH=tests:tests/support $(BIN)/python -m campaign --lies 3000 --write
 
 fuzz: $(VENV)/.development
 	OMP_NUM_THREADS=1 LOCALPARITY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -n auto -m "not slow" tests/fuzz

@@ -25,9 +25,9 @@ from sklearn.metrics import average_precision_score
 import localparity as lp
 from benchmarks.boosting import Fold, gradient_scores, penalised_scores, plain_scores, threshold_scores
 from localparity.models._encoding import with_categories
-from localparity.models._rows import check_training_rows
-from localparity.models.repair._group_blind import assign_folds, cross_fit, mean_prediction
-from localparity.models.trees._stock import StockTrees
+from localparity.models._rows import assign_folds, check_training_rows
+from localparity.models.repair._group_blind import cross_fit
+from localparity.models.trees._stock import StockModel
 from localparity.paper._data import paper_split
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -38,7 +38,6 @@ NARROW = (0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.045, 0.05)
 BOUNDS = (*NARROW, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25, 0.3)
 SLACKS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.15)
 KEPT = tuple(np.linspace(0.0, 0.9, 10).round(1).tolist())
-_SUBSAMPLED = {"feature_fraction": 0.5, "bagging_fraction": 0.8, "bagging_freq": 1, "lambda_l2": 1.0}
 RACES = ("black", "asian", "white", "amind", "hipac")
 
 
@@ -71,13 +70,13 @@ class Predicted(NamedTuple):
 
 def cross_fitted(seed: int, train: Fold, parts: list[Fold]) -> tuple[Any, list[Predicted]]:
     """The rows and folds of the training part, and the predictions for it, out of fold, and the others."""
-    trees = StockTrees(booster_params=_SUBSAMPLED, n_jobs=1, random_state=seed)
+    stock = StockModel(n_jobs=1, random_state=seed)
     rows = check_training_rows(None, with_categories(train.X), train.y, train.groups)
-    folds = assign_folds(rows, 5, seed)
-    models, fitted = cross_fit((trees, trees), rows, (None,), folds)
+    folds = assign_folds(2 * rows.groups + rows.labels.astype(int), 5, seed)
+    models, fitted = cross_fit((stock, stock), rows, (None,), folds)
     found = [Predicted(fitted.scores, fitted.probabilities[0], train.y, train.groups)]
     for part in parts:
-        scores, chances = mean_prediction(models, part.X)
+        scores, chances = models.predict(part.X)
         found.append(Predicted(scores, chances[0], part.y, part.groups))
     return (rows, folds), found
 

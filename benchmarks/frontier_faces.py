@@ -17,9 +17,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from benchmarks.boosting import Fold
 from benchmarks.frontier import RUNS, Predicted, Run, append, repaired, values
-from localparity.models._rows import check_training_rows
+from localparity.models._rows import assign_folds, check_training_rows
 from localparity.models.networks._networks import RandomLayer
-from localparity.models.repair._group_blind import assign_folds
 from localparity.paper._data import DATA_SETS, load_samples
 from localparity.paper._resnet import resnet18
 
@@ -85,7 +84,7 @@ def main() -> None:
     rows = check_training_rows(
         None, np.zeros((len(split.train), 1)), samples.labels[split.train], codes[split.train]
     )
-    folds = assign_folds(rows, FOLDS, given.seed)
+    folds = assign_folds(2 * rows.groups + rows.labels.astype(int), FOLDS, given.seed)
     inside = np.empty((len(split.train), 2))
     others = [np.zeros((len(part), 2)) for part in (split.validation, split.test)]
     for fold in range(FOLDS):

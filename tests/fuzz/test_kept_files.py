@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import localparity as lp
 from fuzzing import damaged, damaged_json, fuzz, read_or_refuse, sealed
 from localparity import models
-from localparity.models.trees._stock import StockTrees
+from localparity.models.trees._stock import StockModel
 from localparity.monitoring import Monitor, ScoreSketch, Watch
 from localparity.monitoring._sketch import join_parts, open_sealed, seal_parts, split_parts
 from localparity.paper import Run, Store
@@ -208,7 +208,7 @@ AGE = CENSUS.data[["age"]]
 NETWORK = fitted(models.LocalParityClassifier(hidden=(4,), steps=2, random_state=0))
 XGBOOST = fitted(models.LocalParityXGBClassifier(0.1, n_estimators=2, random_state=0))
 LIGHTGBM = fitted(models.LocalParityLGBMClassifier(0.1, n_estimators=1, random_state=0), AGE)
-STOCK = StockTrees(n_estimators=2, random_state=0)
+STOCK = StockModel(n_estimators=2, random_state=0)
 BLIND = fitted(models.GroupBlindClassifier(STOCK, STOCK, max_mcdp=0.6, cv=2, random_state=0))
 
 KEPT = {

@@ -21,7 +21,8 @@ import sys
 import tempfile
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,13 +31,18 @@ from benchmarks._commit import current_commit
 
 from faults.commands import write_inputs
 from faults.stand_ins import installed
-from fuzzing import damage
+from fuzzing import damage, damage_json, sealed
+from localparity._io._files import sha256_of
+from localparity.monitoring import Monitor
+from localparity.monitoring._sketch import join_parts, split_parts
 from processes import CommandLine, Journal, fork, memory_folder, type_command, write_to
-from results_page import write_page
+from results_page import rows_of, write_page
 
 MOST_SECONDS = 10.0
 """Of the processor, which other work does not change."""
 _BATCH = 50
+_LONGEST = 20_000
+"""Of what a command prints; help takes a third of it."""
 
 # Words with a space, or that a terminal would show otherwise, stand apart.
 _VALUES = """
@@ -85,6 +91,10 @@ _PREPARE = (
     "train {in}/scored.csv --target y --group sex --out {in}/scorer --steps 3",
     "reproduce adult --methods erm --device cpu --quiet --store {in}/store --seeds 2",
     "monitor append {in}/monitor {in}/people.csv --score score --group sex --at 2026-05-17",
+    f"train {_PEOPLE} --out {{in}}/lightgbm --model lightgbm --strength 0.1",
+    f"train {_PEOPLE} --out {{in}}/xgboost --model xgboost --strength 0.1",
+    f"repair {_PEOPLE} --out {{in}}/repair --group-aware --max-mcdp 0.3",
+    f"repair {_PEOPLE} --out {{in}}/blind --max-mcdp 0.6",
 )
 TABLES = {
     "audit": "audit {table} --score p --group sex --resamples 0 --jobs 1 --min-group-size 1 --epsilon 0 --json",
@@ -98,6 +108,18 @@ KEPT = {
     "monitor": "monitor show {out}/monitor --json",
 }
 """Commands that read what others wrote, and what they read."""
+
+LIARS = {
+    "network": KEPT["model"],
+    "lightgbm": "predict {out}/lightgbm {in}/people.csv --out {out}/scores.csv",
+    "xgboost": "predict {out}/xgboost {in}/people.csv --out {out}/scores.csv",
+    "repair": "predict {out}/repair {in}/people.csv --out {out}/scores.csv --group sex",
+    "blind": "predict {out}/blind {in}/people.csv --out {out}/scores.csv",
+    "store": KEPT["store"],
+    "monitor": KEPT["monitor"],
+}
+"""The same for files whose checksums fit, whatever became of their values."""
+_FIRST_LIE = 10**6
 
 
 @dataclass(frozen=True)
@@ -115,6 +137,8 @@ def make_case(number: int, line: CommandLine) -> Case:
     rng = random.Random(number)
     shutil.rmtree(line.out, ignore_errors=True)
     line.out.mkdir()
+    if number >= _FIRST_LIE:
+        return make_lie(tuple(LIARS)[number % len(LIARS)], line, rng)
     kind = rng.random()
     if kind < 0.5:
         name, words = make_words(rng)
@@ -131,6 +155,56 @@ def make_case(number: int, line: CommandLine) -> Case:
     path = rng.choice([path for path in files if not path.name.startswith("model_card")])
     path.write_bytes(damage(path.read_bytes(), rng.choice))
     return Case(f"a damaged {owner}", line.words(KEPT[owner]))
+
+
+def make_lie(owner: str, line: CommandLine, rng: random.Random) -> Case:
+    """Change values of what a command reads, and make its checksums fit."""
+    source = "model" if owner == "network" else owner
+    folder = line.out / source
+    shutil.copytree(line.inputs / source, folder)
+    if owner == "monitor":
+        _lie_in_monitor(folder, rng)
+    else:
+        files = [path for path in sorted(folder.rglob("*")) if path.is_file() and "card" not in path.name]
+        path = rng.choice(files)
+        if path.suffix == ".json":
+            path.write_bytes(sealed(damage_json(json.loads(path.read_bytes()), rng.choice)))
+        else:
+            path.write_bytes(damage(path.read_bytes(), rng.choice))
+        _refit(folder)
+    return Case(f"a lying {owner}", line.words(LIARS[owner]))
+
+
+def _refit(folder: Path) -> None:
+    """Make the checksums of files fit in the descriptions that have them, the innermost first."""
+    for path in sorted(folder.rglob("*.json"), key=lambda path: -len(path.parts)):
+        with suppress(ValueError, TypeError, KeyError, AttributeError, OSError):
+            facts = json.loads(path.read_bytes())
+            if path.name == "model.json":
+                data = path.parent / facts.get("data", "")
+                facts["files"] |= {name: sha256_of(data / name) for name in facts["files"]}
+            elif "scores_sha256" in facts:
+                facts["scores_sha256"] = sha256_of(path.with_suffix(".parquet"))
+            path.write_bytes(sealed(facts))
+
+
+def _lie_in_monitor(folder: Path, rng: random.Random) -> None:
+    """Change the state of a monitor, or a period: what describes it, or its sketches."""
+    store = Monitor(folder).store
+    kind = rng.choice(("state", "period", "period"))
+    name, payload = rng.choice(sorted(store.recall(kind).items()))
+    header, parts = (json.loads(payload), []) if kind == "state" else split_parts(payload, "it")
+    if parts and rng.random() < 0.5:
+        at = rng.randrange(len(parts))
+        parts = [*parts[:at], damage(parts[at], rng.choice), *parts[at + 1 :]]
+    else:
+        header = damage_json(header, rng.choice)
+    if kind == "period" and isinstance(header, dict):
+        content = join_parts(header, parts)
+    else:
+        content = json.dumps(header).encode()
+    with store.writing():
+        store.remember(kind, {name: content})
 
 
 def make_words(rng: random.Random) -> tuple[str, list[str]]:
@@ -284,6 +358,8 @@ def problem_of(case: Case, code: int, said: str) -> str:
         return f"exit code {code}"
     if code == 2 and not re.search(r"^error: .+\Z|Usage:", said.strip(), re.M):
         return "no line that says what is wrong"
+    if len(said) > _LONGEST and not case.prints and "--json" not in case.words:
+        return f"{len(said):,} characters"
     if not case.prints or code == 2:
         return ""
     try:
@@ -303,15 +379,20 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument(
+        "--lies", type=int, default=0, help="so many cases for each kind of lying file, instead"
+    )
+    parser.add_argument(
         "--write", action="store_true", help="write results/campaign.md, and go on where it stops"
     )
     options = parser.parse_args()
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "110", "TERM": "dumb"}
     numbers = range(options.first, options.first + options.cases)
+    if options.lies:
+        numbers = range(_FIRST_LIE, _FIRST_LIE + options.lies * len(LIARS))
     rows: dict[int, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(dir=memory_folder()) as folder, installed(Path(folder)):
         os.environ["HOME"] = folder
-        line = _prepared(Path(folder))
+        line = _prepared(Path(folder), () if options.lies else BASES.values())
         journal, commit = Journal("campaign"), current_commit()
         if options.write:
             known = journal.known().items()
@@ -324,20 +405,21 @@ def main() -> int:
                 print(f"case {number}: {row['problem']}: {row['words']}: {row['said'][-150:]!r}", flush=True)
     failed = sum(bool(row["problem"]) for row in rows.values())
     if options.write:
-        _write(rows, failed)
+        _write(rows)
     for (name, how), count in sorted(Counter((row["name"], row["how"]) for row in rows.values()).items()):
         print(f"{count:7,}  {name}: {how}")
     print(f"{len(rows):,} cases, {failed} failed")
     return int(failed > 0)
 
 
-def _prepared(folder: Path) -> CommandLine:
+def _prepared(folder: Path, bases: Iterable[str]) -> CommandLine:
     """The files that are read, and the modules that commands import."""
     line = CommandLine(folder)
     write_inputs(line.inputs)
     scored = "".join(f"0.{i:02d},{'fm'[i % 2]},{i // 3 % 2}\n" for i in range(60))
     (line.inputs / "scored.csv").write_text(f"p,sex,y\n{scored}")
-    for text in (*_PREPARE, *BASES.values()):
+    whole = [re.sub(r"\{out\}/(?!scores|tables)", "{in}/", text) for text in LIARS.values()]
+    for text in (*_PREPARE, *whole, *bases):
         shutil.rmtree(line.out)
         line.out.mkdir()
         line.type_well(text)
@@ -384,20 +466,31 @@ def _row(case: Case, how: str, problem: str, said: str) -> dict[str, Any]:
     return {"name": case.name, "how": how, "problem": problem, "words": case.words, "said": said[-300:]}
 
 
-def _write(rows: dict[int, dict[str, Any]], failed: int) -> None:
-    """Write how many cases of each kind ended how."""
+def _write(rows: dict[int, dict[str, Any]]) -> None:
+    """Write how many cases of each kind ended how; kinds that were not tried now keep their rows."""
     outcomes = Counter((row["name"], row["how"]) for row in rows.values())
-    names, ways = ({pair[place] for pair in outcomes} for place in (0, 1))
+    failed = Counter(row["name"] for row in rows.values() if row["problem"])
     text = (
-        "Generated argument lists for every command, and tables, models, stores and monitors that are odd or damaged. A case fails "
-        "where there is a traceback, an exit code other than 0, 1 and 2, no line that says what is wrong, ten seconds of the "
-        "processor, or an MCDP(0) other than that of a slow reader of another making. `make campaign` writes this table."
+        "Generated argument lists for every command; tables, models, stores and monitors that are odd or damaged, or that lie: "
+        "their values are changed and their checksums fit. A case fails where there is a traceback, an exit code other than 0, 1 "
+        "and 2, a crash, no line that says what is wrong, ten seconds of the processor, or an MCDP(0) other than that of a slow "
+        "reader of another making. `make campaign` writes this table; each row names the commit that was tried."
     )
-    table = [
-        {"what": name, "cases": sum(outcomes[name, how] for how in ways), **{how: outcomes[name, how] for how in sorted(ways)}}
-        for name in sorted(names)
-    ]  # fmt: skip
-    write_page("campaign", "Bad files and arguments", text, table, [f"{len(rows):,} cases, {failed} failed."])
+    table = {
+        name: {
+            "what": name,
+            "cases": sum(outcomes[name, how] for how in {how for _, how in outcomes}),
+            "done": outcomes[name, "done"] + outcomes[name, "above the bound"],
+            "refused": outcomes[name, "refused"],
+            "failed": failed[name],
+            "commit": current_commit(),
+        }
+        for name, _ in outcomes
+    }
+    known = {name: row for name, row in rows_of("campaign").items() if "commit" in row}
+    write_page(
+        "campaign", "Bad files and arguments", text, [row for _, row in sorted((known | table).items())]
+    )
 
 
 if __name__ == "__main__":

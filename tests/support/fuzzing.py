@@ -84,21 +84,21 @@ def damaged(valid: bytes) -> st.SearchStrategy[bytes]:
     return st.composite(lambda draw: damage(valid, lambda options: draw(st.sampled_from(options))))()
 
 
-def damaged_json(valid: Any) -> st.SearchStrategy[Any]:
+def damage_json(valid: Any, choose: Callable[[Sequence[Any]], Any]) -> Any:
     """A JSON value with one or two of its parts, however deep, lost or replaced by something else."""
+    value = {"whole": deepcopy(valid)}
+    for _ in range(choose((1, 2))):
+        owner, key = choose(list(_parts(value)))
+        if choose(range(4)) == 0 and owner is not value:
+            del owner[key]
+        else:
+            owner[key] = deepcopy(choose(_VALUES))
+    return value["whole"]
 
-    @st.composite
-    def draw_damaged(draw: st.DrawFn) -> Any:
-        value = {"whole": deepcopy(valid)}
-        for _ in range(draw(st.integers(1, 2))):
-            owner, key = draw(st.sampled_from(list(_parts(value))))
-            if draw(st.integers(0, 3)) == 0 and owner is not value:
-                del owner[key]
-            else:
-                owner[key] = deepcopy(draw(st.sampled_from(_VALUES)))
-        return value["whole"]
 
-    return draw_damaged()
+def damaged_json(valid: Any) -> st.SearchStrategy[Any]:
+    """What `damage_json` makes of the value."""
+    return st.composite(lambda draw: damage_json(valid, lambda options: draw(st.sampled_from(options))))()
 
 
 def sealed(value: Any) -> bytes:

@@ -245,7 +245,7 @@ def read_sheet(file: str, sheet: str | None) -> tuple[list[str], list[NDArray[An
     return names, [_column(values) for values in zip(*rows, strict=True)]
 
 
-_MOST_CELLS = 10**8
+_MOST_CELLS, _CELL_BYTES = 10**8, 20
 _CELL = re.compile(rb'\br="([A-Z]{1,3})([0-9]{1,7})"')
 
 
@@ -256,20 +256,21 @@ def _check_cells(file: str) -> None:
     try:
         with zipfile.ZipFile(file) as archive:
             for name in archive.namelist():
-                if name.startswith("xl/worksheets/"):
-                    _check_sheet(file, archive, name)
+                if name.startswith("xl/"):
+                    _check_part(file, archive, name)
     except (EOFError, OSError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
         raise InputError(f"cannot be read: {error}", file=file) from error
 
 
-def _check_sheet(file: str, archive: zipfile.ZipFile, name: str) -> None:
-    tags, row, column, rest = 0, 0, 0, b""
+def _check_part(file: str, archive: zipfile.ZipFile, name: str) -> None:
+    """Refuse a sheet, or another part of a workbook, that is too large once it is unpacked."""
+    size, tags, row, column, rest = 0, 0, 0, 0, b""
     with archive.open(name) as stream:
         while read := stream.read(_READ):
-            tags += read.count(b"<")
+            size, tags = size + len(read), tags + read.count(b"<")
             for letters, digits in _CELL.findall(rest + read):
                 row, column = max(row, int(digits)), max(column, _place(letters))
-            if max(tags, row * column) > _MOST_CELLS:
+            if max(size // _CELL_BYTES, tags, row * column) > _MOST_CELLS:
                 reason = f"{name} has more than {_MOST_CELLS:,} cells"
                 raise InputError(f"cannot be read: {reason}; save it as CSV", file=file)
             rest = read[-16:]

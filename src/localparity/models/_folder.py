@@ -33,7 +33,7 @@ ESTIMATORS = {
     "LocalParityXGBClassifier": "localparity.models",
     "RepairedClassifier": "localparity.models",
     "ScoreRepair": "localparity.models",
-    "StockTrees": "localparity.models.trees._stock",
+    "StockModel": "localparity.models.trees._stock",
 }
 """What `load` may make, and where each is."""
 

@@ -19,7 +19,7 @@ from localparity.models.repair._dual import (
     compared_curves,
     compared_predictions,
 )
-from localparity.models.repair._group_blind import GroupBlindClassifier, blind_rows, mean_prediction
+from localparity.models.repair._group_blind import GroupBlindClassifier, blind_rows
 from localparity.models.repair._maps import original_scale
 from localparity.uncertainty import permutation_test
 from localparity.uncertainty._bands import check_resamples
@@ -245,7 +245,7 @@ def frontier(
     )
     model._check_all()
     rows = model._prepare(model._as_rows(X, y, sensitive_features, sample_weight))
-    compared, people = model._compared(rows), model._fit_pairs(rows, settings.seed)
+    compared, people = model._compared(rows), model._fit_predictors(rows, settings.seed)
     aims = path_aims(people, compared, criterion, settings.n_bounds)
     scores = np.empty((aims.size, people.scores.size))
     halves = rows.split(0.5, settings.seed)
@@ -260,8 +260,8 @@ def frontier_on(
 ) -> Frontier:
     """Return the frontier of scores fitted on one part of the rows, measured on all groups of another."""
     model._check_all()
-    compared, fitted = model._compared(training), model._fit_pairs(training, settings.seed)
-    people = blind_rows(test, *mean_prediction(model.pairs_, test.features))
+    compared, fitted = model._compared(training), model._fit_predictors(training, settings.seed)
+    people = blind_rows(test, *model.predictors_.predict(test.features))
     aims = path_aims(fitted, compared, settings.criterion, settings.n_bounds)
     scores = score_path(aims, fitted, people, compared, settings.criterion)
     return settings.measure(aims, scores, people, tuple(range(len(test.group_names))))

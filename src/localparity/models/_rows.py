@@ -348,6 +348,15 @@ def as_seed(random_state: Seed) -> int:
     return int(rng.integers(2**31 - 1))
 
 
+def assign_folds(cells: IntArray, folds: int, seed: int) -> IntArray:
+    """Return the fold of each row, at random among the rows of each cell."""
+    order = np.random.default_rng(seed).permutation(cells.size)
+    order = order[np.argsort(cells[order], kind="stable")]
+    fold_of = np.empty(cells.size, dtype=np.int64)
+    fold_of[order] = np.arange(cells.size) % folds
+    return fold_of
+
+
 class RowsClassifier(ABC, ClassifierMixin):  # type: ignore[misc]
     """A classifier of two classes that is fitted on `TrainingRows`, which it checks once or is handed."""
 

@@ -28,10 +28,10 @@ def _compared_once(folder: Path) -> Callable[..., Any]:
     """A comparison that is kept, in a folder, for the next process that asks for the same number of steps."""
     compare = lp.models.compare
 
-    def compare_once(*arguments: Any, steps: int, **options: Any) -> Any:
-        kept = folder / f"comparison-{steps}.pickle"
+    def compare_once(*arguments: Any, **options: Any) -> Any:
+        kept = folder / f"comparison-{options.get('network_steps')}.pickle"
         if not kept.exists():
-            kept.write_bytes(pickle.dumps(compare(*arguments, steps=steps, **{**options, "on_method": None})))
+            kept.write_bytes(pickle.dumps(compare(*arguments, **options)))
         return pickle.loads(kept.read_bytes())
 
     return compare_once
@@ -48,21 +48,17 @@ def _few_trees(grow: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def installed(folder: Path) -> Iterator[None]:
-    """Short trainings, figures that are not drawn, a page without its charts, a download."""
+    """Short trainings, figures that are not drawn, a download."""
     from matplotlib.figure import Figure
 
     from localparity.cli import demo
     from localparity.datasets import _fetch
     from localparity.models.trees._boosters import _LightGBMBackend
-    from localparity.report.page import _page
-    from localparity.report.page import _page as _frame
 
     with ExitStack() as stack:
         stack.enter_context(experiment_runs.installed())
         for owner, name, stand_in in (
             (Figure, "savefig", _save_figure),
-            (_frame, "_library", lambda: ""),
-            (_page, "chart_specs", dict),
             (_LightGBMBackend, "grow", _few_trees(_LightGBMBackend.grow)),
             (lp.models, "compare", _compared_once(folder)),
             (demo, "_train", lambda *_: {}),

@@ -7,11 +7,13 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from localparity._io._sealed import Files
-from localparity._progress import foretold
+from localparity._progress import Forecast
 from localparity._text import group_text
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import (
@@ -25,10 +27,10 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison
 from localparity.metrics._within import within_bound
-from localparity.models._bound import Bound, accept_in_order, round_up
+from localparity.models._bound import Bound, OutOfReachError, accept_in_order, round_up
 from localparity.models._encoding import SharedTable, with_categories
 from localparity.models._folder import as_json, dump_classes, restore_classes, restore_groups
-from localparity.models._rows import TrainingRows, as_seed, describe_rows, drop_copies
+from localparity.models._rows import TrainingRows, as_seed, assign_folds, describe_rows, drop_copies
 from localparity.models.repair._base import (
     NAMES,
     RepairingClassifier,
@@ -307,11 +309,11 @@ class GroupBlindRepair(RepairTransformer):
             sentence += f" Groups of fewer than {self.min_group_size} people take no part: {names}."
         return sentence
 
-    def _not_known_within(self, bound: Bound, upper: float, tested: BlindRows) -> InputError:
+    def _not_known_within(self, bound: Bound, upper: float, tested: BlindRows) -> OutOfReachError:
         """Return the error for a bound that the people held out do not support."""
         sizes = least_sizes(tested.groups, tested.labels, bound.criterion, len(self.groups_))
         listed = ", ".join(f"{sizes[code]:,}" for code in self.features_.compared)
-        return InputError(
+        return OutOfReachError(
             f"{setting(max_mcdp=bound.max_mcdp)} is out of reach: with "
             f"{setting(confidence=bound.confidence)}, the strongest repair is only known to be within "
             f"{upper:.4f} from held-out groups of {listed}"
@@ -359,9 +361,9 @@ class GroupBlindRepair(RepairTransformer):
         self.promise_ = str(learned["promise"])
 
 
-def _out_of_reach(bound: Bound, least: float) -> InputError:
+def _out_of_reach(bound: Bound, least: float) -> OutOfReachError:
     """Return the error for a bound that no repair of the people fitted on meets."""
-    return InputError(
+    return OutOfReachError(
         f"{setting(max_mcdp=bound.max_mcdp)} is out of reach: group-blind scores leave at least {least:.4f} "
         f"among the people fitted on; use {setting('max_mcdp')} >= {round_up(least):g}, more rows, or a "
         "group-aware repair, which needs the group at prediction"
@@ -376,42 +378,34 @@ def _finite(values: Any, shape: tuple[int, ...], name: str) -> FloatArray:
     return array
 
 
-class PredictorPair(NamedTuple):
-    """A classifier of the class and, for each label compared, one that predicts the code of the group."""
+class Predictors(NamedTuple):
+    """Models of the class and, for each label compared, of the group's code; their means predict."""
 
-    estimator: Any
-    group_estimators: tuple[Any, ...]
+    estimators: list[Any]
+    group_estimators: tuple[list[Any], ...]
     n_groups: int
-
-    @classmethod
-    def fit(cls, pair: tuple[Any, Any], rows: TrainingRows, labels: tuple[int | None, ...]) -> PredictorPair:
-        """Fit copies of a pair of classifiers, that of the group among the people of each label."""
-        estimator, group_estimators = fit_wrapped(pair[0], rows), []
-        for label in labels:
-            among = rows if label is None else rows.take(np.flatnonzero(rows.labels == label))
-            if np.unique(among.groups).size < 2:
-                raise ValueError(
-                    "each fold must leave rows of two groups or more to fit the group_estimator on"
-                )
-            group_estimators.append(fit_wrapped(pair[1], among.of_groups()))
-        return cls(estimator, tuple(group_estimators), len(rows.group_names))
 
     def predict(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return P(y = 1 | x), and P(group | x) of shape (n_labels, n_samples, n_groups)."""
-        table = X if isinstance(X, SharedTable) else SharedTable(X)
-        positive = self.estimator.predict_proba(table.of(self.estimator))[:, 1]
-        scores = np.asarray(positive, dtype=np.float64)
-        probabilities = np.zeros((len(self.group_estimators), scores.size, self.n_groups))
-        for table_of_label, estimator in zip(probabilities, self.group_estimators, strict=True):
-            table_of_label[:, estimator.classes_] = estimator.predict_proba(table.of(estimator))
-        return scores, probabilities
+        table = SharedTable(X)
+        scores = _mean_probabilities(self.estimators, table, 2)[:, 1]
+        groups = [_mean_probabilities(models, table, self.n_groups) for models in self.group_estimators]
+        return scores, np.stack(groups)
 
 
-def mean_prediction(pairs: list[PredictorPair], X: Any) -> tuple[FloatArray, FloatArray]:
-    """Return the means of what several pairs of models predict."""
-    table = SharedTable(X)
-    scores, probabilities = zip(*(pair.predict(table) for pair in pairs), strict=True)
-    return np.mean(scores, axis=0), np.mean(probabilities, axis=0)
+def _mean_probabilities(models: list[Any], table: SharedTable, n_classes: int) -> FloatArray:
+    """Return the means of what several models predict."""
+    return np.asarray(np.mean([_probabilities(model, table, n_classes) for model in models], axis=0))
+
+
+def _probabilities(model: Any, table: SharedTable, n_classes: int) -> FloatArray:
+    """Return a model's probabilities of classes, 0 for one that it does not know."""
+    found = np.asarray(model.predict_proba(table.of(model)), dtype=np.float64)
+    if found.shape[1] == n_classes:
+        return found
+    probabilities = np.zeros((len(found), n_classes))
+    probabilities[:, model.classes_] = found
+    return probabilities
 
 
 def blind_rows(rows: TrainingRows, scores: FloatArray, probabilities: FloatArray) -> BlindRows:
@@ -419,33 +413,52 @@ def blind_rows(rows: TrainingRows, scores: FloatArray, probabilities: FloatArray
     return BlindRows(scores, probabilities, rows.labels.astype(np.int64), rows.groups, rows.weights)
 
 
-def assign_folds(rows: TrainingRows, folds: int, seed: int) -> IntArray:
-    """Return the fold of each row, at random among the people of each group and class."""
-    cells = 2 * rows.groups + rows.labels.astype(np.int64)
-    order = np.random.default_rng(seed).permutation(cells.size)
-    order = order[np.argsort(cells[order], kind="stable")]
-    fold_of = np.empty(cells.size, dtype=np.int64)
-    fold_of[order] = np.arange(cells.size) % folds
-    return fold_of
-
-
 def cross_fit(
     pair: tuple[Any, Any], rows: TrainingRows, labels: tuple[int | None, ...], folds: IntArray
-) -> tuple[list[PredictorPair], BlindRows]:
-    """Return a pair of models for each fold, fitted without it, and what they predict for it."""
-    pairs = []
-    scores = np.empty(rows.size)
-    probabilities = np.empty((len(labels), rows.size, len(rows.group_names)))
-    n_folds = int(folds.max()) + 1
-    for fold in foretold(range(n_folds), n_folds, "fitting pairs of models"):
-        inside = np.flatnonzero(folds == fold)
-        pairs.append(PredictorPair.fit(pair, rows.take(np.flatnonzero(folds != fold)), labels))
-        scores[inside], probabilities[:, inside] = pairs[-1].predict(rows.take(inside).features)
-    return pairs, blind_rows(rows, scores, probabilities)
+) -> tuple[Predictors, BlindRows]:
+    """Return fitted copies of a pair of classifiers, and what models that did not see a row predict for it.
+
+    That of the group is fitted among the people of each label.
+    """
+    n_groups, of_groups, tables = len(rows.group_names), list[list[Any]](), list[FloatArray]()
+    everyone = np.ones(rows.size, dtype=bool)
+    with Forecast(1 + len(labels), "fitting models") as work:
+        estimators, scores = _fit_without_folds(pair[0], rows, everyone, folds)
+        work.advance()
+        for label in labels:
+            among = everyone if label is None else rows.labels == label
+            models, table = _fit_without_folds(pair[1], rows, among, folds, n_groups)
+            of_groups.append(models)
+            tables.append(table)
+            work.advance()
+    predicted = blind_rows(rows, scores[:, 1], np.stack(tables))
+    return Predictors(estimators, tuple(of_groups), n_groups), predicted
 
 
-_SUBSAMPLED = {"feature_fraction": 0.5, "bagging_fraction": 0.8, "bagging_freq": 1, "lambda_l2": 1.0}
-"""How the default trees are grown, chosen on validation parts of Adult and Bank."""
+def _fit_without_folds(
+    estimator: Any, rows: TrainingRows, among: NDArray[np.bool_], folds: IntArray, n_groups: int = 0
+) -> tuple[list[Any], FloatArray]:
+    """Return models of the class or the group, each fitted without a fold, and what they predict for it.
+
+    The default model does that itself, so that it may choose by all folds together.
+    """
+    n_classes = n_groups or 2
+    models, probabilities = list[Any](), np.zeros((rows.size, n_classes))
+    for fold in range(int(folds.max()) + 1):
+        indexes = np.flatnonzero(among & (folds != fold))
+        if n_groups and np.unique(rows.groups[indexes]).size < 2:
+            raise ValueError("each fold must leave rows of two groups or more to fit the group_estimator on")
+        if hasattr(estimator, "cross_fit"):
+            continue
+        part, inside = rows.take(indexes), np.flatnonzero(folds == fold)
+        models.append(fit_wrapped(estimator, part.of_groups() if n_groups else part))
+        table = SharedTable(rows.take(inside).features)
+        probabilities[inside] = _probabilities(models[-1], table, n_classes)
+    if hasattr(estimator, "cross_fit"):
+        models, weights = [clone(estimator)], np.where(among, rows.weights, 0.0)
+        targets = rows.groups if n_groups else rows.targets
+        probabilities = models[0].cross_fit(rows.features, targets, folds, weights)
+    return models, probabilities
 
 
 class GroupBlindClassifier(RepairingClassifier):
@@ -457,15 +470,16 @@ class GroupBlindClassifier(RepairingClassifier):
     Parameters
     ----------
     estimator, group_estimator : classifier, optional
-        Predict the class and the group, by default LightGBM's trees, which take texts and missing values.
-        Their probabilities should be calibrated: the repair takes them at their word when it trades positives
+        Predict the class and the group. By default each is a logistic regression blended with LightGBM's
+        trees, as much of either as the rows in other folds ask for; it takes texts and missing values. Their
+        probabilities should be calibrated: the repair takes them at their word when it trades positives
         for parity, though never when it measures MCDP.
     max_mcdp, epsilon, confidence, criterion, output, min_group_size
         The bound and what it holds for, as in `GroupBlindRepair`. For a criterion that compares people by
         label, a group estimator is fitted among the people of each label.
     cv : int
-        The number of folds. Each pair of classifiers is fitted without one fold and predicts for it; new rows
-        get the mean of what all pairs predict.
+        The number of folds. Each classifier is fitted without one fold and predicts for it; new rows get the
+        mean of what those of all folds predict.
     validation_fraction : float
         The share of the rows that is held out where a `confidence` is asked for.
     random_state : int, Generator or None
@@ -475,8 +489,8 @@ class GroupBlindClassifier(RepairingClassifier):
     ----------
     classes_ : ndarray of shape (2,)
         The two classes; scores are probabilities of the second.
-    pairs_ : list
-        The fitted pairs of classifiers.
+    predictors_ : Predictors
+        The fitted classifiers, of the class and of the group.
     repair_ : GroupBlindRepair
         The fitted repair.
     groups_, left_out_, mcdp_, promise_
@@ -550,7 +564,7 @@ class GroupBlindClassifier(RepairingClassifier):
         return tags
 
     def _feature_reader(self) -> Any:
-        return self.pairs_[0].estimator
+        return self.predictors_.estimators[0]
 
     def _check_all(self) -> Bound:
         bound = self._new_repair(GroupBlindRepair)._check_all()
@@ -568,9 +582,9 @@ class GroupBlindClassifier(RepairingClassifier):
         if bound.confidence is not None:
             rows, held_out = rows.hold_out(self.validation_fraction, seed, by_class=bound.by_class)
         self._compared(rows if held_out is None else held_out)
-        fitted, tested = self._fit_pairs(rows, seed), None
+        fitted, tested = self._fit_predictors(rows, seed), None
         if held_out is not None:
-            tested = blind_rows(held_out, *mean_prediction(self.pairs_, held_out.features))
+            tested = blind_rows(held_out, *self.predictors_.predict(held_out.features))
         self.repair_ = self._new_repair(GroupBlindRepair)._fit_rows(fitted, tested, rows.group_names)
         self.classes_ = rows.classes
 
@@ -579,46 +593,49 @@ class GroupBlindClassifier(RepairingClassifier):
         sizes = least_sizes(rows.groups, rows.labels.astype(np.int64), self.criterion, len(rows.group_names))
         return compared_groups(sizes, self.min_group_size)
 
-    def _fit_pairs(self, rows: TrainingRows, seed: int) -> BlindRows:
-        """Fit the pairs of classifiers, and return the rows with what the unseen folds' models predict."""
+    def _fit_predictors(self, rows: TrainingRows, seed: int) -> BlindRows:
+        """Fit the classifiers, and return the rows with what the unseen folds' models predict."""
         estimator, group_estimator = (
-            _trees(seed) if one is None else one for one in (self.estimator, self.group_estimator)
+            _stock_model(seed) if one is None else one for one in (self.estimator, self.group_estimator)
         )
-        labels, folds = Comparison(self.criterion).labels, assign_folds(rows, self.cv, seed)
-        self.pairs_, predicted = cross_fit((estimator, group_estimator), rows, labels, folds)
+        folds = assign_folds(2 * rows.groups + rows.labels.astype(np.int64), self.cv, seed)
+        labels = Comparison(self.criterion).labels
+        self.predictors_, predicted = cross_fit((estimator, group_estimator), rows, labels, folds)
         return predicted
 
     def _predict(self, X: Any) -> FloatArray:
-        return self.repair_._repaired(*mean_prediction(self.pairs_, X))
+        return self.repair_._repaired(*self.predictors_.predict(X))
 
     def _scores(self, rows: TrainingRows) -> FloatArray:
         return self._predict(rows.features)
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
-        learned = {**dump_classes(self.classes_), "pairs": len(self.pairs_)}
+        models, of_groups, _ = self.predictors_
+        learned = {**dump_classes(self.classes_), "models": [len(models), len(of_groups[0])]}
         return learned, dump_parts(
-            estimator=[pair.estimator for pair in self.pairs_],
-            group_estimator=[one for pair in self.pairs_ for one in pair.group_estimators],
+            estimator=models,
+            group_estimator=[one for of_label in of_groups for one in of_label],
             repair=self.repair_,
         )
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
+        check_wrapped(estimator=self.estimator, group_estimator=self.group_estimator)
         self.classes_ = restore_classes(learned, two=True)
         self.repair_ = self._restore_repair(files, GroupBlindRepair)
         n_labels, n_groups = len(self.repair_.features_.labels), len(self.groups_)
-        self.pairs_ = []
-        for pair in range(as_count(learned["pairs"], "pairs")):
-            first = pair * n_labels
-            groups = tuple(parse_part(files, f"group_estimator/{first + one}") for one in range(n_labels))
-            for codes in (one.classes_.tolist() for one in groups):
-                if not set(codes) <= set(range(n_groups)):
-                    raise InputError(f"must predict codes below {n_groups}, got {codes}", "group_estimator")
-            self.pairs_.append(PredictorPair(parse_part(files, f"estimator/{pair}"), groups, n_groups))
+        n_models, n_of_groups = (as_count(count, "models") for count in learned["models"])
+        models = [parse_part(files, f"estimator/{place}") for place in range(n_models)]
+        places = np.arange(n_labels * n_of_groups).reshape(n_labels, n_of_groups).tolist()
+        of_groups = tuple([parse_part(files, f"group_estimator/{one}") for one in row] for row in places)
+        for codes in (one.classes_.tolist() for of_label in of_groups for one in of_label):
+            if not set(codes) <= set(range(n_groups)):
+                raise InputError(f"must predict codes below {n_groups}, got {codes}", "group_estimator")
+        self.predictors_ = Predictors(models, of_groups, n_groups)
 
 
-def _trees(seed: int) -> Any:
-    """Return the trees that predict by default."""
+def _stock_model(seed: int) -> Any:
+    """Return the model that predicts by default."""
     require("lightgbm", extra="boost")
-    from localparity.models.trees._stock import StockTrees
+    from localparity.models.trees._stock import StockModel
 
-    return StockTrees(booster_params=_SUBSAMPLED, random_state=seed)
+    return StockModel(random_state=seed)

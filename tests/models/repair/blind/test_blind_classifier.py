@@ -22,13 +22,13 @@ import localparity as lp
 from estimator_checks import Supplied, assert_passes
 from localparity.models import GroupBlindClassifier
 from localparity.models._encoding import SharedTable
-from localparity.models.trees._stock import StockTrees
+from localparity.models.trees._stock import StockModel
 
 CENSUS = lp.datasets.make_census(2000, random_state=0)
 TABLE, Y, SEX = CENSUS.data, CENSUS.target, CENSUS.sensitive_features
 X = TABLE.select_dtypes("number").assign(trades=(TABLE["occupation"] == "trades").astype(float))
 PLAIN = make_pipeline(StandardScaler(), LogisticRegression())
-SMALL: Any = {"booster_params": {"num_leaves": 4}, "n_estimators": 10, "random_state": 0}
+SMALL: Any = {"n_estimators": 10, "random_state": 0}
 
 
 def blind(**options: Any) -> GroupBlindClassifier:
@@ -38,7 +38,7 @@ def blind(**options: Any) -> GroupBlindClassifier:
 
 def trees(**options: Any) -> GroupBlindClassifier:
     given = {"max_mcdp": 0.15, "cv": 2, "random_state": 0, **options}
-    return GroupBlindClassifier(StockTrees(**SMALL), StockTrees(**SMALL), **given)
+    return GroupBlindClassifier(StockModel(**SMALL), StockModel(**SMALL), **given)
 
 
 class Blind(Supplied, GroupBlindClassifier):
@@ -61,7 +61,7 @@ def test_it_is_blind_and_within_the_bound() -> None:
     assert is_classifier(model)
     model.fit(X, Y, sensitive_features=SEX)
     assert model.repair_.unrepaired_mcdp_ > 0.2 > 0.1 >= model.mcdp_ == model.repair_.mcdp_
-    assert len(model.pairs_) == 3
+    assert len(model.predictors_.estimators) == 3
     assert "2,000 people fitted on" in model.promise_
     scores = model.predict_proba(X)
     np.testing.assert_allclose(scores.sum(axis=1), 1.0)
@@ -78,7 +78,7 @@ def test_it_is_blind_and_within_the_bound() -> None:
 def test_criteria_by_label_have_a_group_estimator_each(criterion: Any) -> None:
     words = np.where(Y == 1, "yes", "no")
     model = blind(criterion=criterion, output="calibrated").fit(X, words, sensitive_features=SEX)
-    assert len(model.pairs_[0].group_estimators) == (2 if criterion == "equalized_odds" else 1)
+    assert len(model.predictors_.group_estimators) == (2 if criterion == "equalized_odds" else 1)
     assert model.mcdp_ <= 0.1
     assert set(model.predict(X)) <= {"no", "yes"}
     assert abs(model.predict_proba(X)[:, 1].mean() - Y.mean()) < 0.02
@@ -210,8 +210,7 @@ def test_a_group_absent_from_a_fold() -> None:
 def test_models_that_learned_the_same_of_a_table_read_it_once() -> None:
     model = trees().fit(TABLE, Y, sensitive_features=SEX)
     table = SharedTable(TABLE)
-    read = [table.features_for(one.estimator) for one in model.pairs_]
-    assert all(features is read[0] for features in read)
-    alone = model.pairs_[-1].estimator.predict_proba(TABLE)
-    np.testing.assert_array_equal(alone, model.pairs_[-1].estimator.predict_proba(table))
+    of_class, of_group = model.predictors_.estimators[0], model.predictors_.group_estimators[0][0]
+    assert table.features_for(of_class) is table.features_for(of_group)
+    np.testing.assert_array_equal(of_group.predict_proba(TABLE), of_group.predict_proba(table))
     assert table.of(PLAIN) is TABLE
