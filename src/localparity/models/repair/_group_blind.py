@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from localparity._io._sealed import Files
+from localparity._progress import Forecast
 from localparity._text import group_text
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import (
@@ -450,12 +451,15 @@ def cross_fit(
     """
     n_groups, of_groups, tables = len(rows.group_names), list[list[Any]](), list[FloatArray]()
     everyone = np.ones(rows.size, dtype=bool)
-    estimators, scores = _fit_without_folds(pair[0], rows, everyone, folds)
-    for label in labels:
-        among = everyone if label is None else rows.labels == label
-        models, table = _fit_without_folds(pair[1], rows, among, folds, n_groups)
-        of_groups.append(models)
-        tables.append(table)
+    with Forecast(1 + len(labels), "fitting models") as work:
+        estimators, scores = _fit_without_folds(pair[0], rows, everyone, folds)
+        work.advance()
+        for label in labels:
+            among = everyone if label is None else rows.labels == label
+            models, table = _fit_without_folds(pair[1], rows, among, folds, n_groups)
+            of_groups.append(models)
+            tables.append(table)
+            work.advance()
     predicted = blind_rows(rows, scores[:, 1], np.stack(tables))
     return Predictors(estimators, tuple(of_groups), n_groups), predicted
 
