@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -255,7 +256,8 @@ class GroupBlindRepair(RepairTransformer):
             plain = AimedScore(weakest, self.unrepaired_mcdp_, None)
             best, least = find_within(dual, partial(self._take, fitted), bound.max_mcdp, plain)
             if best is None:
-                raise _out_of_reach(bound, least)
+                names = {groups[code]: int(sizes[code]) for code in compared}
+                raise _out_of_reach(bound, least, names)
             aim = best.aim
             self._take(fitted, best.score)
         if tested is not None:
@@ -360,13 +362,38 @@ class GroupBlindRepair(RepairTransformer):
         self.promise_ = str(learned["promise"])
 
 
-def _out_of_reach(bound: Bound, least: float) -> OutOfReachError:
-    """Return the error for a bound that no repair of the people fitted on meets."""
-    return OutOfReachError(
+def _out_of_reach(bound: Bound, least: float, sizes: dict[Group, int]) -> OutOfReachError:
+    """Return the error for a bound that no repair of the people fitted on meets, and whom chance keeps off.
+
+    `sizes` are the people compared of each group.
+    """
+    message = (
         f"{setting(max_mcdp=bound.max_mcdp)} is out of reach: group-blind scores leave at least {least:.4f} "
         f"among the people fitted on; use {setting('max_mcdp')} >= {round_up(least):g}, more rows, or a "
         "group-aware repair, which needs the group at prediction"
     )
+    for name, (noise, needed) in noisy_groups(sizes, bound.max_mcdp).items() if bound.epsilon == 0 else ():
+        share = (
+            f"; chance alone makes about {noise:.4f} of it for group {group_text(name)}, of {sizes[name]:,}"
+        )
+        message += share if needed is None else f"{share}; the bound needs about {needed:,} people of it"
+    return OutOfReachError(message)
+
+
+def noisy_groups(sizes: dict[Group, int], max_mcdp: float) -> dict[Group, tuple[float, int | None]]:
+    """Return the groups for which chance alone exceeds a bound: what it makes of MCDP(0), and who is needed.
+
+    It is expected between a group and everyone else where they do not differ, in large samples. No size is
+    enough where everyone else are too few.
+    """
+    kolmogorov, total = math.sqrt(0.5 * math.pi) * math.log(2.0), sum(sizes.values())
+    noisy: dict[Group, tuple[float, int | None]] = {}
+    for name, size in sizes.items():
+        noise = kolmogorov * math.sqrt(1.0 / size + 1.0 / (total - size))
+        if noise > max_mcdp:
+            left = (max_mcdp / kolmogorov) ** 2 - 1.0 / (total - size)
+            noisy[name] = noise, math.ceil(1.0 / left) if left > 0.0 else None
+    return noisy
 
 
 def _finite(values: Any, shape: tuple[int, ...], name: str) -> FloatArray:
