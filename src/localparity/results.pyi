@@ -1,4 +1,5 @@
 from localparity.auditing import Answer as Answer
+from localparity.auditing import ExplainedCurve as ExplainedCurve
 from localparity.auditing import ExplainedGap as ExplainedGap
 from localparity.auditing import Explanation as Explanation
 from localparity.auditing import Finding as Finding

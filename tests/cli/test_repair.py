@@ -107,3 +107,12 @@ def test_a_group_blind_repair_needs_no_group_at_prediction(people: Path, tmp_pat
     assert not ModelCard.read(out).needs_group
     assert run("predict", out, people, "--out", scores).returncode == 0
     assert run("audit", people, "--model", out, "--group", "sex", "--resamples", 0).returncode == 0
+
+
+def test_a_refusal_names_the_features_that_carry_the_gap(people: Path, tmp_path: Path) -> None:
+    words = [*NAMED, "--max-mcdp", 0.01, "--confidence", 0.95, "--out", tmp_path / "model"]
+    found = run("repair", people, *words)
+    assert found.returncode == 2
+    assert "--max-mcdp 0.01 is out of reach" in found.stderr
+    assert "points in 'income' is carried by occupation" in found.stderr
+    assert not (tmp_path / "model").exists()

@@ -164,5 +164,5 @@ def test_a_card_without_an_audit_asks_for_one() -> None:
     told = ScoreRepair().fit(CENSUS.score, sensitive_features=SEX).card()
     assert "No audit is recorded" in told.to_markdown()
     bare = replace(told, fitted_on=None, promise=None, max_mcdp=None, held_out=HELD_OUT).to_markdown()
-    assert bare.count("not recorded") == 3
+    assert bare.count("not recorded") == 4
     assert "Verdict on the bound" not in bare

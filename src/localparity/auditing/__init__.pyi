@@ -3,6 +3,7 @@ from localparity.auditing._answer import GroupShare as GroupShare
 from localparity.auditing._answer import PairGap as PairGap
 from localparity.auditing._audit import Audit as Audit
 from localparity.auditing._audit import audit as audit
+from localparity.auditing._explain import ExplainedCurve as ExplainedCurve
 from localparity.auditing._explain import ExplainedGap as ExplainedGap
 from localparity.auditing._explain import Explanation as Explanation
 from localparity.auditing._explain import explain as explain

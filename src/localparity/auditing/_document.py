@@ -32,6 +32,7 @@ from localparity.uncertainty import ImpactRatioCurve, SafeCutoffs
 
 if TYPE_CHECKING:
     from localparity.auditing._audit import Audit
+    from localparity.auditing._explain import Explanation
     from localparity.auditing._paired_models import PairedModels
     from localparity.auditing._policy import PolicyFile
 
@@ -191,6 +192,7 @@ class DocumentKeywords(TypedDict, total=False):
     required_groups: Sequence[str]
     not_assessed: NotAssessed
     min_group_size: int
+    explanation: Explanation | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,7 +200,8 @@ class Document:
     """What is known of some models, by their names, whatever form it takes.
 
     `decide_by`, `required_groups` and `not_assessed` are as in `Audit.passes`; no group rests on fewer people
-    than `min_group_size`; a `min_ratio` asks for the ratios of selection rates.
+    than `min_group_size`; a `min_ratio` asks for the ratios of selection rates; an `explanation` says what
+    carries the gap.
     """
 
     audits: Mapping[str, Audit]
@@ -210,6 +213,7 @@ class Document:
     not_assessed: NotAssessed = "fail"
     min_group_size: int = DISCLOSURE_LIMIT
     min_ratio: float | None = None
+    explanation: Explanation | None = None
     scoring: Mapping[str, ScoringRates] = field(default_factory=dict)
     policy: PolicyFile | None = None
 
@@ -306,6 +310,10 @@ class Document:
         if paired is not None:
             sentences = tuple(paired.sentence(name) for name in paired.found)
             yield Section("paired", "On the same people", sentences, (("Same people", paired.promise),))
+        if self.explanation is not None:
+            why = self.explanation
+            gaps = tuple(gap.sentence for gap in (*why.features, *why.sets))
+            yield Section("explained", "What carries the gap", (*why.sentences, *gaps, *why.notes))
         yield Section("findings", "MCDP", tables=(findings_table(audits),))
         epsilons = sum(len(audit.findings) for audit in audits.values())
         pairs = pairs_table(audits, max(1, MOST_LISTED // epsilons))
@@ -345,6 +353,7 @@ class Document:
             "title": self.title,
             "min_group_size": self.min_group_size,
             "audits": [self._audit(name) for name in self.audits],
+            **({} if self.explanation is None else {"explanation": self.explanation.to_dict()}),
         }
 
     def to_json(self) -> str:

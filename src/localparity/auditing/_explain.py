@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, islice
 from math import factorial
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from localparity._progress import foretold
-from localparity._text import outward_points, points, whole_percent
+from localparity._text import group_text, outward_points, points, whole_percent
 from localparity._types import (
     ArrayLike,
     BoolArray,
@@ -42,6 +42,7 @@ from localparity._types import (
 )
 from localparity._validation import InputError, as_frame, as_probability, as_rng, setting
 from localparity.counts._comparison import Comparison
+from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics import Interval, mcdp
 from localparity.predictions import Predictions
 from localparity.uncertainty import mcdp_interval
@@ -51,12 +52,14 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 200_000
 """Of more people than this, as many are drawn at random."""
+LEAST_GROUP = 50
+"""Smaller groups are left out, unless told otherwise."""
 MOST_WITHOUT_COUNTERPART = 0.1
-"""The groups do not overlap where a larger share of people has no counterpart in some group."""
+"""The groups do not overlap where a larger share of one of them has no counterpart in another."""
 LEAST_EFFECTIVE_SHARE = 0.05
 """Nor where the weights leave less than this of a group's effective size."""
 
-_LEAST_GROUP = 50
+_LEAST_CLUSTERS = 20
 _ROWS_BY_CELL, _MOST_CELLS = 10, 100
 _ROWS_BY_QUANTILE, _MOST_QUANTILES = 20, 50
 _RARE, _MOST_CATEGORIES = 10, 200
@@ -80,7 +83,8 @@ class ExplainedGap:
     group_auc : Interval
         How well they tell a group from the others: the area under the ROC curve, of the group told best.
     without_counterpart : float
-        The share of people to whom nobody in some group is alike. They are left out.
+        The share of a group's people to whom nobody in some other group is alike, of the group where it is
+        largest. They are left out.
     effective_share : float
         The effective size of the weighted groups over their size, of the group where it is smallest.
     remaining : Interval or None
@@ -114,16 +118,50 @@ class ExplainedGap:
         return " + ".join(self.features)
 
     @property
+    def short_name(self) -> str:
+        """The features, or how many they are."""
+        return self.name if len(self.features) <= _LARGEST_SET else f"all {len(self.features)} features"
+
+    @property
     def sentence(self) -> str:
         """What remains, in words."""
         if self.remaining is None:
-            return f"{self.name}: {self.reason}."
+            return f"{self.short_name}: {self.reason}."
         share = whole_percent(self.without_counterpart)
-        left_out = f" {share} of people have no counterpart and are left out."
+        left_out = f" {share} of a group have no counterpart and are left out."
         return (
-            f"Among people alike in {self.name}, the gap is {_size(self.remaining)}."
+            f"Among people alike in {self.short_name}, the gap is {_size(self.remaining)}."
             f"{left_out if self.without_counterpart >= 0.005 else ''}"
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainedCurve:
+    """The gap of two groups at each cutoff, before and after they are weighted to be alike.
+
+    Attributes
+    ----------
+    groups : tuple of str
+        The two groups, whose gap is largest before.
+    cutoffs : tuple of float
+        The cutoffs. Between two of them there are at least ten people of each group.
+    before, after : tuple of float
+        The share of the second group above each cutoff less that of the first.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(2000, random_state=0)
+    >>> age, sex = census.data[["age"]], census.sensitive_features
+    >>> curve = lp.explain(census.score, age, sensitive_features=sex, random_state=0).curve
+    >>> curve.groups, len(curve.before) == len(curve.cutoffs)
+    (('Female', 'Male'), True)
+    """
+
+    groups: tuple[str, str]
+    cutoffs: tuple[float, ...]
+    before: tuple[float, ...]
+    after: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,13 +182,17 @@ class Explanation:
         overlap. The intervals do not allow for this choice.
     shares : dict
         What each of the three features adds to what they explain together: its Shapley value, the mean over
-        all orders. Empty where a part of them does not overlap.
+        all orders, which are few enough to go through. Empty where a part of them does not overlap.
     allowed : ExplainedGap or None
         The features that were named as allowed, together.
     uses : dict
         With a model, MCDP(0) when a feature is redrawn for everyone, given the other features.
     left_out : dict
         The columns that are not used, each with the reason.
+    curve : ExplainedCurve or None
+        The gap at each cutoff before and after, among people alike in `chosen`.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
     rows, sampled_from : int
         How many people were compared, and how many there are.
     confidence : float
@@ -173,20 +215,44 @@ class Explanation:
     allowed: ExplainedGap | None
     uses: Mapping[str, float]
     left_out: Mapping[str, str]
+    curve: ExplainedCurve | None
+    score_range: ScoreRange
     rows: int
     sampled_from: int
     confidence: float
 
     @property
+    def chosen(self) -> ExplainedGap | None:
+        """The allowed features; without any, the feature that explains most, if one overlaps."""
+        return self.allowed or next((gap for gap in self.features if gap.remaining is not None), None)
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """The gap and what carries most of it, in words."""
-        best = next((gap for gap in self.features if gap.remaining is not None), None)
-        told = self.allowed or best
         drawn = f"A random {self.rows:,} of {self.sampled_from:,} people were compared."
         return (
             f"The gap is {_size(self.total)}.",
-            "The groups do not overlap in any feature." if told is None else told.sentence,
+            "The groups do not overlap in any feature." if self.chosen is None else self.chosen.sentence,
             *([drawn] if self.rows < self.sampled_from else []),
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What each of the best features adds, what has no number, and what all of it is, in words."""
+        shares = ", ".join(f"{name} {_number(share)}" for name, share in self.shares.items())
+        least = sorted(self.uses.items(), key=lambda item: item[1])[:_LARGEST_SET]
+        redrawn = ", ".join(f"{name} {_number(gap)}" for name, gap in least)
+        left_out = ", ".join(f"{name} ({reason})" for name, reason in self.left_out.items())
+        return (
+            *([f"Points that each adds to what they explain together: {shares}."] if shares else []),
+            *(
+                [f"The model's gap in points with a feature redrawn for everyone: {redrawn}."]
+                if redrawn
+                else []
+            ),
+            *(gap.sentence for gap in (*self.features, *self.sets) if gap.remaining is None),
+            *([f"Not used: {left_out}."] if left_out else []),
+            "Explained is an association, not a cause.",
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -195,6 +261,15 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join((*self.sentences, *(gap.sentence for gap in self.sets)))
+
+    def _repr_html_(self) -> str | None:
+        from localparity.report.page._notebook import explanation_html
+
+        return explanation_html(self)
+
+
+def _number(gap: float) -> str:
+    return points(gap).partition(" ")[0]
 
 
 def _size(interval: Interval) -> str:
@@ -213,7 +288,7 @@ def explain(
     allow: Sequence[str] = (),
     model: Any = None,
     score_range: ScoreRange = (0.0, 1.0),
-    min_group_size: int = _LEAST_GROUP,
+    min_group_size: int = LEAST_GROUP,
     confidence: float = 0.95,
     random_state: Seed = None,
 ) -> Explanation:
@@ -297,14 +372,18 @@ def explain(
         confidence=confidence,
         random_state=rng,
     )
+    allowed = search.gap(tuple(allow)) if allow else None
+    chosen = allowed or next((gap for gap in features if gap.remaining is not None), None)
     return Explanation(
         total=total,
         features=tuple(features),
         sets=sets,
         shares=search.shares(max((gap.features for gap in sets[: _LARGEST_SET - 1]), key=len, default=())),
-        allowed=search.gap(tuple(allow)) if allow else None,
+        allowed=allowed,
         uses={} if model is None else _uses(model, X, search, rows, score_range),
         left_out=left_out,
+        curve=None if chosen is None or chosen.remaining is None else search.curve(chosen.features),
+        score_range=predictions.score_range,
         rows=rows.size,
         sampled_from=compared.size,
         confidence=confidence,
@@ -349,7 +428,11 @@ def _compared_rows(predictions: Predictions, comparison: Comparison) -> IntArray
         raise InputError(
             f"must have at least two groups of {least} people, got {large.sum()}", "sensitive_features"
         )
-    return np.flatnonzero(compared & large[predictions.group_codes])
+    rows = np.flatnonzero(compared & large[predictions.group_codes])
+    clusters = rows if predictions.clusters is None else np.unique(predictions.clusters[rows])
+    if clusters.size < _LEAST_CLUSTERS:
+        raise InputError(f"must have at least {_LEAST_CLUSTERS} values, got {clusters.size}", "cluster")
+    return rows
 
 
 def _unfit(columns: Sequence[FeatureColumn], predictions: Predictions, rows: IntArray) -> dict[str, str]:
@@ -394,7 +477,7 @@ def _counts_up(column: FeatureColumn, rows: IntArray) -> bool:
 
 
 class _Balance(NamedTuple):
-    """The cell of each row, and one over the probability of each group given the features of the row."""
+    """The cell of each row, and one over the probability of its group given its features."""
 
     cells: IntArray
     inverse: FloatArray
@@ -402,7 +485,7 @@ class _Balance(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _People:
-    """Scores, how many cutoffs are below each, groups as codes from 0 on, and weights that sum to 1."""
+    """Scores, how many cutoffs are below each, groups by name and as codes, and weights that sum to 1."""
 
     scores: FloatArray
     below: IntArray
@@ -410,8 +493,8 @@ class _People:
     weights: FloatArray
     clusters: IntArray | None
     folds: IntArray
-    cutoffs: int
-    groups: int
+    cutoffs: FloatArray
+    names: tuple[str, ...]
 
     @classmethod
     def of(cls, predictions: Predictions, rows: IntArray, rng: np.random.Generator) -> _People:
@@ -428,7 +511,13 @@ class _People:
         units = np.arange(rows.size) if clusters is None else clusters
         folds = (rng.permutation(int(units.max()) + 1) % _FOLDS)[units]
         below = np.searchsorted(cutoffs, scores)
-        return cls(scores, below, codes, weights / weights.sum(), clusters, folds, cutoffs.size, used.size)
+        names = tuple(group_text(predictions.groups[code]) for code in used)
+        return cls(scores, below, codes, weights / weights.sum(), clusters, folds, cutoffs, names)
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+        return len(self.names)
 
     def at(self, rows: BoolArray) -> _People:
         """Some of them."""
@@ -452,43 +541,87 @@ class _People:
         """The share of each group in the rows."""
         return np.asarray(np.bincount(self.codes, minlength=self.groups) / self.codes.size)
 
+    def largest_share(self, rows: BoolArray) -> float:
+        """The share that some rows have of a group, of the group where it is largest."""
+        return float(
+            (np.bincount(self.codes, self.weights * rows) / np.bincount(self.codes, self.weights)).max()
+        )
+
     def balanced_weights(self, balance: _Balance) -> FloatArray:
         """The weights with which each group has everyone's share of every cell."""
-        own = self.weights * balance.inverse[np.arange(self.codes.size), self.codes]
+        own = self.weights * balance.inverse
         key = balance.cells * self.groups + self.codes
         everyone = np.bincount(balance.cells, self.weights)
         return np.asarray(own * everyone[balance.cells] / np.bincount(key, own)[key])
+
+    def mean_weights(self, balances: Sequence[_Balance]) -> FloatArray:
+        """The mean of the weights of several balances."""
+        return np.asarray(np.mean([self.balanced_weights(balance) for balance in balances], axis=0))
+
+    def weighted_gaps(self, weights: FloatArray) -> FloatArray:
+        """The gap of every pair at every cutoff, with weights that sum to 1 in each group."""
+        size = self.cutoffs.size + 1
+        counts = np.bincount(self.codes * size + self.below, weights, minlength=self.groups * size)
+        shares = np.cumsum(counts.reshape(self.groups, size), axis=1)[:, :-1]
+        return np.concatenate([first - second for first, second in combinations(shares, 2)])
 
     def mcdp(self, weights: FloatArray) -> float:
         """MCDP(0) with weights, over every cutoff there is."""
         return float(mcdp(None, self.ranks, sensitive_features=self.codes, sample_weight=weights))
 
-    def gaps(self, balance: _Balance) -> tuple[FloatArray, FloatArray]:
-        """The gap of every pair at every cutoff, and the influence of each row, or cluster, on it."""
-        weights = self.balanced_weights(balance)
-        pairs = list(
-            combinations([self._curve(code, balance.cells, weights) for code in range(self.groups)], 2)
-        )
-        gaps = np.concatenate([first - second for (first, _), (second, _) in pairs])
-        influence = np.concatenate([first - second for (_, first), (_, second) in pairs], axis=1)
+    def gaps(self, balances: Sequence[_Balance]) -> tuple[FloatArray, FloatArray]:
+        """The mean gap of every pair at every cutoff, and the influence of each row, or cluster, on it.
+
+        How far the gap of each balance is from the mean stands below, so that it counts as an error too.
+        """
+        pairs = list(combinations(range(self.groups), 2))
+        curves = np.zeros((len(balances), len(pairs) * self.cutoffs.size))
+        influence: Any = np.zeros((self.codes.size, curves.shape[1]))
+        for curve, balance in zip(curves, balances, strict=True):
+            weights = self.balanced_weights(balance)
+            groups = [self._curve(code, balance.cells, weights) for code in range(self.groups)]
+            curve[:] = np.concatenate([groups[first][0] - groups[second][0] for first, second in pairs])
+            influence += np.concatenate(
+                [groups[first][1] - groups[second][1] for first, second in pairs], axis=1
+            )
         if self.clusters is not None:
             from scipy.sparse import csr_matrix
 
             ones = np.ones(self.clusters.size)
             influence = csr_matrix((ones, (self.clusters, np.arange(ones.size)))) @ influence
-        return gaps, influence
+        gaps = curves.mean(axis=0)
+        return gaps, np.concatenate([influence / len(balances), (curves - gaps) / np.sqrt(len(balances))])
+
+    def curve(self, before: FloatArray, after: FloatArray) -> ExplainedCurve:
+        """The gaps of the pair whose gap is largest before, in steps that rest on enough people."""
+        pairs = list(combinations(range(self.groups), 2))
+        place = int(np.argmax(np.abs(before))) // self.cutoffs.size
+        pair, part = pairs[place], slice(place * self.cutoffs.size, (place + 1) * self.cutoffs.size)
+        counts = [
+            np.bincount(self.below[self.codes == code], minlength=self.cutoffs.size + 1) for code in pair
+        ]
+        steps: list[int] = []
+        people = np.zeros(2)
+        for step, row in enumerate(np.array(counts).T[:-1]):
+            people += row
+            if people.min() >= DISCLOSURE_LIMIT:
+                steps, people = [*steps, step], np.zeros(2)
+        rows = (self.cutoffs, before[part], after[part])
+        cutoffs, first, second = (tuple(row[steps].tolist()) for row in rows)
+        names = (self.names[pair[0]], self.names[pair[1]])
+        return ExplainedCurve(groups=names, cutoffs=cutoffs, before=first, after=second)
 
     def _curve(self, code: int, cells: IntArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """A weighted group's share at or below each cutoff, and the influence of each row on it."""
         own = np.flatnonzero(self.codes == code)
         everyone = np.bincount(cells, self.weights)
-        sums = np.zeros((everyone.size, self.cutoffs + 1))
+        sums = np.zeros((everyone.size, self.cutoffs.size + 1))
         np.add.at(sums, (cells[own], self.below[own]), weights[own])
         shares = np.cumsum(sums, axis=1)[:, :-1] / everyone[:, None]
         curve = everyone @ shares
         influence = self.weights[:, None] * (shares - curve)[cells]
         leverage = np.minimum(weights[own] / everyone[cells[own]], 0.9)  # a row is close to its own mean
-        steps = (self.below[own, None] <= np.arange(self.cutoffs)) - shares[cells[own]]
+        steps = (self.below[own, None] <= np.arange(self.cutoffs.size)) - shares[cells[own]]
         influence[own] += (weights[own] / (1.0 - leverage))[:, None] * steps
         return curve, influence
 
@@ -559,9 +692,10 @@ class _Search:
         self.cells = {column.name: _cells_of(column, rows, most) for column in columns}
         self.texts = {column.name for column in columns if column.is_text}
         self.quantiles = int(np.clip(least // _ROWS_BY_QUANTILE, 2, _MOST_QUANTILES))
-        size = people.groups * (people.groups - 1) // 2 * people.cutoffs
+        size = people.groups * (people.groups - 1) // 2 * people.cutoffs.size
         self._normals = rng.standard_normal((_DRAWS, size))
         self._gaps: dict[frozenset[str], ExplainedGap] = {}
+        self._curves: dict[frozenset[str], ExplainedCurve] = {}
 
     def gap(self, names: tuple[str, ...]) -> ExplainedGap:
         """What remains among people who are alike in some features."""
@@ -571,77 +705,122 @@ class _Search:
         return replace(self._gaps[key], features=names)
 
     def _measure(self, names: tuple[str, ...]) -> ExplainedGap:
-        people = self.people
-        balance, told = self._balance(names)
-        likely = (balance.inverse < 1.0 / (_LEAST_PROBABILITY * people.shares)).all(axis=1)
-        alike = likely & _in_all_groups(balance.cells, people.codes, people.groups)
-        without, effective = float(people.weights[~alike].sum()), 0.0
+        told = self._told(names)
+        alike = self._alike(names, told[-1])
+        without, effective = self.people.largest_share(~alike), 0.0
         if without <= MOST_WITHOUT_COUNTERPART:
-            people = people.at(alike)
-            cells = np.unique(balance.cells[alike], return_inverse=True)[1]
-            balance = _Balance(cells, balance.inverse[alike])
-            effective = _effective_share(people.balanced_weights(balance), people)
+            people = self.people.at(alike)
+            stages = self._balances(names, told, alike)
+            effective = _effective_share(people.mean_weights(stages[-1]), people)
         gap = ExplainedGap(
             features=names,
-            group_auc=_group_auc(told, self.people.codes, self.confidence),
+            group_auc=_group_auc(told[-1].mean(axis=0), self.people.codes, self.confidence),
             without_counterpart=without,
             effective_share=effective,
         )
         if without > MOST_WITHOUT_COUNTERPART:
             share = whole_percent(without)
-            return replace(gap, reason=f"the groups do not overlap: {share} of people have no counterpart")
+            return replace(gap, reason=f"the groups do not overlap: {share} of a group have no counterpart")
         if effective < LEAST_EFFECTIVE_SHARE:
             share = whole_percent(effective)
             return replace(gap, reason=f"the groups hardly overlap: the weights leave {share} of a group")
-        remaining, explained = self._compare(people, balance)
+        before, after, remaining, explained = self._compare(people, stages)
+        self._curves[frozenset(names)] = people.curve(before, after)
         return replace(gap, remaining=remaining, explained=explained)
 
-    def _compare(self, people: _People, balance: _Balance) -> tuple[Interval, Interval]:
-        """The intervals of what remains and of what is explained."""
-        plain = _Balance(np.zeros_like(balance.cells), np.ones_like(balance.inverse))
-        (before, before_influence), (after, after_influence) = people.gaps(plain), people.gaps(balance)
-        mcdps = people.mcdp(people.weights), people.mcdp(people.balanced_weights(balance))
+    def curve(self, names: Sequence[str]) -> ExplainedCurve:
+        """The gaps before and after people are alike in some features, which were measured."""
+        return self._curves[frozenset(names)]
+
+    def _compare(
+        self, people: _People, stages: Sequence[Sequence[_Balance]]
+    ) -> tuple[FloatArray, FloatArray, Interval, Interval]:
+        """The gaps before and after, and the intervals of what remains and of what is explained.
+
+        How far the gaps after moved since the models were halfway counts as an error: it is about as far as
+        models that went on would move them.
+        """
+        rows, weights = people.codes.size, people.mean_weights(stages[-1])
+        plain = _Balance(np.zeros(rows, dtype=np.int64), np.ones(rows))
+        (before, before_influence), (after, influence) = people.gaps([plain]), people.gaps(stages[-1])
+        moved = people.weighted_gaps(weights) - people.weighted_gaps(people.mean_weights(stages[0]))
+        after_influence = np.concatenate([influence, moved[None]])
+        mcdps = people.mcdp(people.weights), people.mcdp(weights)
         total = _Band(before, before_influence, mcdps[0], self._normals)
         remaining = _Band(after, after_influence, mcdps[1], self._normals)
-        influence = before_influence - after_influence
-        explained = _Band(before - after, influence, mcdps[0] - mcdps[1], self._normals)
-        return _intervals(total, remaining, explained, self.confidence)
+        apart = -after_influence
+        apart[: len(before_influence) - 1] += before_influence[:-1]
+        explained = _Band(before - after, apart, mcdps[0] - mcdps[1], self._normals)
+        return before, after, *_intervals(total, remaining, explained, self.confidence)
 
-    def _balance(self, names: tuple[str, ...]) -> tuple[_Balance, FloatArray]:
-        """The balance, and the probability of each group as people in other folds tell it."""
+    def _told(self, names: tuple[str, ...]) -> FloatArray:
+        """The probability of each group, as people of other folds tell it: by stage and half."""
+        if len(names) == 1:
+            return _told_by_cells(self.cells[names[0]], self.people)[None, None]
+        return self._predicted(names, self.people.codes)
+
+    def _alike(self, names: tuple[str, ...], told: FloatArray) -> BoolArray:
+        """The people to whom somebody in every group is alike."""
         people = self.people
         if len(names) == 1:
-            told = _told_by_cells(self.cells[names[0]], people)
-            return _Balance(self.cells[names[0]], np.ones_like(told)), told
-        told = self._predicted(names, people.codes)
-        inverse = 1.0 / np.maximum(told, _LEAST_PROBABILITY * people.shares)
-        return _Balance(_quantile_cells(self._predicted(names, people.ranks), self.quantiles), inverse), told
+            return _in_all_groups(self.cells[names[0]], people.codes, people.groups)
+        return np.asarray((told.mean(axis=0) > _LEAST_PROBABILITY * people.shares).all(axis=1))
+
+    def _balances(self, names: tuple[str, ...], told: FloatArray, alike: BoolArray) -> list[list[_Balance]]:
+        """One balance for one feature; for several, two by stage, each of two models of different people."""
+        people = self.people
+        if len(names) == 1:
+            cells = np.unique(self.cells[names[0]][alike], return_inverse=True)[1]
+            return [[_Balance(cells, np.ones(cells.size))]]
+        ranks, codes = self._predicted(names, people.ranks), people.codes[alike]
+        own = told[:, :, np.arange(alike.size), people.codes]
+        inverse = 1.0 / np.maximum(own, _LEAST_PROBABILITY * people.shares[people.codes])
+        return [
+            [
+                _Balance(_common_cells(rank[alike], self.quantiles, codes), one_over[alike])
+                for rank, one_over in zip(rank_halves[::-1], halves, strict=True)
+            ]
+            for rank_halves, halves in zip(ranks, inverse, strict=True)
+        ]
 
     def _predicted(self, names: Sequence[str], target: FloatArray | IntArray) -> FloatArray:
-        """A number, or the probability of each group, as features predict it by models of other folds."""
+        """Predictions of a number, or of the probability of each group, by models of other folds.
+
+        There are two stages, when a model is halfway and when it is done, and two halves in each. With folds
+        in a circle, the first half is by a model of the next two folds, the second by one of the two folds
+        before. So the first of one target and the second of another were learned from different people.
+        """
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
         from threadpoolctl import threadpool_limits
 
-        features = np.column_stack([self.cells[name] for name in names])
-        is_class = target is self.people.codes
-        predicted = np.zeros((target.size, self.people.groups) if is_class else target.size)
+        people, features = self.people, np.column_stack([self.cells[name] for name in names])
+        is_class, rounds = target is people.codes, int(np.clip(target.size // 200, 60, 150))
+        predicted = np.zeros((2, 2, target.size, people.groups if is_class else 1))
         settings: dict[str, Any] = {
-            "max_iter": int(np.clip(target.size // 60, 30, 150)),
+            "max_iter": rounds,
+            "learning_rate": 0.2,
             "max_leaf_nodes": 8,
-            "min_samples_leaf": int(np.clip(target.size // 100, 10, 50)),
+            "min_samples_leaf": 10,
             "early_stopping": False,
             "categorical_features": [name in self.texts for name in names],
             "random_state": 0,
         }
         make: Any = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
+        weights = people.weights * people.weights.size
         with threadpool_limits(1):  # models this small gain nothing from threads, and may wait for them
-            for here in (self.people.folds == fold for fold in np.unique(self.people.folds)):
-                model = make(**settings).fit(features[~here], target[~here])
-                if is_class:
-                    predicted[np.ix_(here, model.classes_)] = model.predict_proba(features[here])
-                else:
-                    predicted[here] = model.predict(features[here])
-        return predicted
+            for start in range(_FOLDS):
+                known = (people.folds - start) % _FOLDS < 2
+                model = make(**settings).fit(features[known], target[known], weights[known])
+                columns = model.classes_ if is_class else [0]
+                predict = model.staged_predict_proba if is_class else model.staged_predict
+                for half, fold in enumerate(((start - 1) % _FOLDS, (start + 2) % _FOLDS)):
+                    here = people.folds == fold
+                    for stage, values in enumerate(
+                        islice(predict(features[here]), rounds // 2 - 1, None, rounds // 2)
+                    ):
+                        told = values.reshape(len(values), -1)[:, : len(columns)]
+                        predicted[np.ix_([stage], [half], here, columns)] = told
+        return predicted if is_class else predicted[..., 0]
 
     def best_sets(self, names: Sequence[str]) -> tuple[ExplainedGap, ...]:
         """The best sets of two and three of the features, the best of which is the first, and all of them."""
@@ -658,19 +837,17 @@ class _Search:
     def _rough_mcdp(self, names: tuple[str, ...]) -> float:
         """Roughly what remains, from the product of a few cells of each feature, of some of the people."""
         chosen = np.arange(self.people.codes.size) < _SEARCH_ROWS
-        codes = self.people.codes[chosen]
-        joint = np.zeros(codes.size, dtype=np.int64)
+        people = self.people.at(chosen)
+        joint = np.zeros(people.codes.size, dtype=np.int64)
         for name in names:
             cells = self.cells[name][chosen]
-            rates = np.bincount(cells, codes == 0) / np.maximum(np.bincount(cells), 1)
+            rates = np.bincount(cells, people.codes == 0) / np.maximum(np.bincount(cells), 1)
             joint = joint * _COARSE_CELLS + _quantile_cells(rates[cells], _COARSE_CELLS)
-        alike = _in_all_groups(joint, codes, self.people.groups)
-        if alike.mean() < 1.0 - MOST_WITHOUT_COUNTERPART:
+        alike = _in_all_groups(joint, people.codes, people.groups)
+        if people.largest_share(~alike) > MOST_WITHOUT_COUNTERPART:
             return 1.0
-        chosen[chosen] = alike
-        people = self.people.at(chosen)
-        cells = np.unique(joint[alike], return_inverse=True)[1]
-        return people.mcdp(people.balanced_weights(_Balance(cells, np.ones((cells.size, people.groups)))))
+        people, cells = people.at(alike), np.unique(joint[alike], return_inverse=True)[1]
+        return people.mcdp(people.balanced_weights(_Balance(cells, np.ones(cells.size))))
 
     def shares(self, names: tuple[str, ...]) -> dict[str, float]:
         """The Shapley values of some features."""
@@ -695,7 +872,7 @@ class _Search:
         near = np.zeros(cells.size, dtype=np.int64)
         if others:
             means = np.bincount(cells, self.people.ranks) / np.bincount(cells)
-            near = _quantile_cells(self._predicted(others, means[cells]), self.quantiles)
+            near = _quantile_cells(self._predicted(others, means[cells])[-1].mean(axis=0), self.quantiles)
         by_cell = np.argsort(near, kind="stable")
         for _ in range(_REDRAWS):
             order = np.empty_like(by_cell)
@@ -745,6 +922,21 @@ def _in_all_groups(cells: IntArray, codes: IntArray, groups: int) -> BoolArray:
     """The rows in whose cell every group has at least two rows."""
     counts = np.bincount(cells * groups + codes, minlength=(int(cells.max()) + 1) * groups)
     return np.asarray(np.all(counts.reshape(-1, groups) >= 2, axis=1))[cells]
+
+
+def _common_cells(values: FloatArray, count: int, codes: IntArray) -> IntArray:
+    """Quantiles of values, joined with the next ones until every group has two rows in each."""
+    cells, groups = _quantile_cells(values, count), int(codes.max()) + 1
+    key = cells * groups + codes
+    counts = np.bincount(key, minlength=(int(cells.max()) + 1) * groups).reshape(-1, groups)
+    joined, here, last = np.zeros(len(counts), dtype=np.int64), np.zeros(groups, dtype=np.int64), 0
+    for cell, row in enumerate(counts):
+        if (here >= 2).all():
+            here, last = np.zeros(groups, dtype=np.int64), last + 1
+        joined[cell], here = last, here + row
+    if (here < 2).any():
+        joined[joined == last] = max(last - 1, 0)
+    return joined[cells]
 
 
 def _effective_share(weights: FloatArray, people: _People) -> float:

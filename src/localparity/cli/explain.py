@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +12,16 @@ from rich.text import Text
 
 import localparity as lp
 from localparity._text import outward_points, points, visible
-from localparity.auditing._files import Scorer, read_features
-from localparity.cli._commands import print_json
+from localparity.auditing._audit import read_audit
+from localparity.auditing._explain import LEAST_GROUP
+from localparity.auditing._files import AuditColumns, Scorer, read_features
+from localparity.auditing._options import AuditOptions
+from localparity.cli._commands import note, print_json, typed_command
 from localparity.cli._options import (
     ConfidenceOption,
     CriterionOption,
     EncodingOption,
+    ForceOption,
     GroupOption,
     LabelOption,
     PeopleArgument,
@@ -25,11 +30,12 @@ from localparity.cli._options import (
     SheetOption,
     TextOption,
     WeightOption,
+    check_file,
     check_labels,
     open_file,
     parse_range,
 )
-from localparity.results import ExplainedGap, Explanation
+from localparity.results import ExplainedGap, Explanation, ModelCard
 
 _MOST_LINES = 12
 _BAR = 20
@@ -37,6 +43,7 @@ _NAME = 24
 
 
 def explain(
+    ctx: typer.Context,
     file: PeopleArgument,
     group: GroupOption,
     score: Annotated[str | None, typer.Option(help="The column of the scores; --model makes them.")] = None,
@@ -61,6 +68,11 @@ def explain(
     score_range: Annotated[str, typer.Option(help="The lowest and the highest score.")] = "0,1",
     confidence: ConfidenceOption = 0.95,
     seed: SeedOption = 0,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the audit's page here, with what carries the gap.")
+    ] = None,
+    force: ForceOption = False,
+    record: Annotated[bool, typer.Option(help="Write what was found to the card of --model.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     encoding: EncodingOption = None,
     sheet: SheetOption = None,
@@ -73,9 +85,13 @@ def explain(
     Exit codes: 0 when it is done, 2 for wrong usage or input.
     """
     check_labels(criterion, label)
+    check_file(report, "--report", read=[file], replace=force)
     ends = parse_range(score_range, "--score-range")
     if (score is None) == (model is None):
         raise typer.BadParameter("give --score or --model, one of them", param_hint="--score")
+    if record and model is None:
+        raise typer.BadParameter("needs --model, whose card it is", param_hint="--record")
+    columns = AuditColumns(score=score, group=group, label=label, weight=weight, cluster=cluster)
     allowed = allow.split(",") if allow else []
     table = open_file(file, encoding=encoding, sheet=sheet, allow_remote=allow_remote)
     roles = [name for name in (score, label, weight, cluster, *group) if name is not None]
@@ -94,38 +110,55 @@ def explain(
         cluster=None if cluster is None else known[cluster],
         criterion=criterion,
         allow=allowed,
-        model=None if model is None else lp.load(model),
+        model=None if scorer is None else scorer.classifier,
         score_range=ends,
         confidence=confidence,
         random_state=seed,
     )
+    if record and scorer is not None:
+        _record(explanation, scorer)
+    if report is not None:
+        options = AuditOptions(
+            criterion=criterion,
+            confidence=confidence,
+            score_range=ends,
+            random_state=seed,
+            min_group_size=LEAST_GROUP,
+        )
+        audit = read_audit(table, columns, options, call=typed_command(ctx), scorer=scorer)
+        title = f"Local disparity by {', '.join(group)}"
+        lp.report.write_page(report, {file: audit}, title=title, explanation=explanation, force=force)
+        note(f"report: {report}")
     if json:
         print_json(explanation.to_dict())
     else:
         _show(explanation, f"{table.name}  {explanation.rows:,} people  by {' x '.join(group)}")
 
 
+def _record(explanation: Explanation, scorer: Scorer) -> None:
+    """Write what was found to a model's card."""
+    said = (*explanation.sentences, *explanation.notes)
+    scorer.classifier.save(scorer.folder, replace(ModelCard.read(scorer.folder), explained=said))
+    note(f"recorded in the card of {scorer.folder}")
+
+
 def _show(explanation: Explanation, about: str) -> None:
     lines = [visible(about), ""]
     lines += [
-        f"  {start:<6}{sentence}"
+        f"  {start:<6}{visible(sentence)}"
         for start, sentence in zip(("WHY", "", ""), explanation.sentences, strict=False)
     ]
     balanced = [gap for gap in explanation.features if gap.remaining is not None]
-    lines += ["", f"  {'alike in':<{_NAME}} remaining      95%  {'':<{_BAR}}  group AUC"]
+    confidence = f"{100 * explanation.confidence:g}%"
+    lines += ["", f"  {'alike in':<{_NAME}} remaining {confidence:>8}  {'':<{_BAR}}  group AUC"]
     lines += [_line(gap, explanation.total.estimate) for gap in balanced[:_MOST_LINES]]
     lines += [f"  ... {len(balanced) - _MOST_LINES} more"] if len(balanced) > _MOST_LINES else []
-    lines += [f"  {visible(gap.name)}: {gap.reason}" for gap in explanation.features if gap.remaining is None]
     together = [gap for gap in explanation.sets if gap.remaining is not None]
     if together:
-        lines += ["", *(_line(gap, explanation.total.estimate) for gap in together)]
-    if explanation.uses:
-        least = sorted(explanation.uses.items(), key=lambda item: item[1])[:3]
-        redrawn = ", ".join(f"{visible(name)} {points(value)}" for name, value in least)
-        lines += ["", f"  with a feature redrawn for everyone, the model's gap is: {redrawn}"]
-    left_out = [f"{visible(name)} ({reason})" for name, reason in explanation.left_out.items()]
-    lines += [f"  not used: {', '.join(left_out)}"] if left_out else []
-    lines += ["", "  An association, not a cause. --allow a,b names the features that may explain."]
+        lines += ["", f"  added to {visible(together[0].features[0])}:"]
+        lines += [_line(gap, explanation.total.estimate) for gap in together]
+    lines += ["", *(f"  {visible(note)}" for note in explanation.notes)]
+    lines[-1] += "" if explanation.allowed else " --allow a,b names what may explain."
     console = Console(width=max(80, Console().width))
     console.print(Text("\n".join(lines)))
 
@@ -133,9 +166,8 @@ def _show(explanation: Explanation, about: str) -> None:
 def _line(gap: ExplainedGap, total: float) -> str:
     """A feature or a set of them, what remains as a bar, and how well it tells the group."""
     assert gap.remaining is not None
-    names = visible(gap.name)
-    if len(gap.features) > 3:
-        names = f"all {len(gap.features)} features"
+    several = len(gap.features) > 1 and gap.short_name == gap.name
+    names = visible(f"+ {gap.features[-1]}" if several else gap.short_name)
     names = names if len(names) <= _NAME else names[: _NAME - 3] + "..."
     size = points(gap.remaining.estimate).partition(" ")[0]
     interval = outward_points(gap.remaining.low, gap.remaining.high, unit=False)

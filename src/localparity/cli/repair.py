@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 import localparity as lp
-from localparity._text import interval_text, percent
+from localparity._text import interval_text, percent, points
+from localparity._validation import InputError
 from localparity.auditing._wording import CRITERION_WORDS
 from localparity.cli._commands import print_result
 from localparity.cli._options import (
@@ -29,6 +31,7 @@ from localparity.cli._options import (
     read_training_table,
 )
 from localparity.metrics._within import verdict_on, verdict_text, within_bound
+from localparity.models._bound import OutOfReachError
 
 if TYPE_CHECKING:
     from localparity.results import ModelCard
@@ -82,7 +85,10 @@ def repair(
         classifier = lp.models.RepairedClassifier(trees, **settings)
     else:
         classifier = lp.models.GroupBlindClassifier(**settings)
-    classifier.fit_with_audit(features, classes, sensitive_features=groups, sample_weight=weights)
+    try:
+        classifier.fit_with_audit(features, classes, sensitive_features=groups, sample_weight=weights)
+    except OutOfReachError as error:
+        raise InputError(f"{error.reason}. {_carriers(target, features, classes, groups)}") from error
     card = complete_card(classifier.card(), file, intended_use)
     classifier.save(out, card)
     assert card.held_out is not None
@@ -92,6 +98,19 @@ def repair(
     print_result(result, *_summary(card, file, out), json=json)
     if not within:
         raise typer.Exit(1)
+
+
+def _carriers(target: str, features: Any, classes: Any, groups: Any) -> str:
+    """Which features carry the gap between the groups' classes, in a sentence."""
+    is_last = (classes == np.unique(classes)[-1]).astype(float)
+    try:
+        why = lp.explain(is_last, features, sensitive_features=groups, random_state=0)
+    except InputError as error:
+        return f"What carries the gap is not known: {error}."
+    carried = [gap.name for gap in why.features if gap.explained is not None and gap.explained.low > 0.0][:3]
+    names = ", ".join(carried) or "no single feature"
+    gap = points(why.total.estimate)
+    return f"The groups' gap of {gap} in {target!r} is carried by {names} (see `localparity explain`)"
 
 
 def _summary(card: ModelCard, file: str, out: Path) -> list[str]:

@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from localparity._types import Criterion, FloatArray, Seed
-from localparity._validation import InputWarning, as_bounded_epsilon, as_fraction, as_probability
+from localparity._validation import InputError, InputWarning, as_bounded_epsilon, as_fraction, as_probability
 from localparity.counts import Comparison
 from localparity.metrics import Interval, mcdp
 from localparity.metrics._within import within_bound
@@ -55,6 +55,10 @@ _AMONG = {
     "predictive_equality": " of people with label 0",
     "equalized_odds": " of people with either label",
 }
+
+
+class OutOfReachError(InputError):
+    """A bound that no repair of these people meets, or is known to meet."""
 
 
 class BoundNotMetWarning(InputWarning):

@@ -62,6 +62,8 @@ class ModelCard:
         How it does on people it was not fitted on.
     intended_use, not_intended_use : str
         What it is for, and what it is not for.
+    explained : tuple of str
+        What carries the gap of its scores, in sentences, as `localparity.explain` found it.
     model_sha256 : str, optional
         The sha256 of the description that it was saved with.
 
@@ -88,6 +90,7 @@ class ModelCard:
     confidence: float | None = None
     promise: str | None = None
     held_out: Measured | None = None
+    explained: tuple[str, ...] = ()
     intended_use: str = _INTENDED
     not_intended_use: str = _NOT_INTENDED
     model_sha256: str | None = None
@@ -120,6 +123,7 @@ class ModelCard:
         content = read_regular(path.parents[1], f"{path.parent.name}/{CARD}", at_most=DESCRIPTION_SIZE)
         with reading(str(path)):
             card = cls(**parse_sealed(content))
+            card = replace(card, explained=tuple(str(line) for line in card.explained))
             if card.fitted_on is not None:
                 card = replace(card, fitted_on=FittedOn(**vars(card)["fitted_on"]))
             if card.held_out is not None:
@@ -152,6 +156,7 @@ class ModelCard:
                 }
             ),
             "On people it was not fitted on": self._results(),
+            "What carries the gap": [f"- {_one_line(line)}" for line in self.explained] or [f"- {_UNKNOWN}"],
             "Fitted on": self._people(),
             "Model": _list(
                 {

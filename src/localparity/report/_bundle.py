@@ -84,7 +84,7 @@ def bundle(document: Document, model: Path | None = None, *, page: str | None = 
 
 
 def texts_of(document: Document, model: Path | None = None) -> dict[str, bytes]:
-    """What a bundle has beside the page."""
+    """The files of a bundle without the page."""
     calls = [audit.provenance.call for audit in document.audits.values() if audit.provenance is not None]
     return {
         "audit.json": f"{document.to_json()}\n".encode(),

@@ -44,7 +44,7 @@ _MOST_BYTES = 200_000_000
 _CLOSE = 1e-12
 """Numbers that differ by less, relative to their size, differ by how a machine rounds."""
 _OPTIONAL = ("unknown_groups", "within_strata", "impact_ratios", "scoring_rates", "same_people")
-"""What an audit may have beside its numbers, each with sentences of its own."""
+"""Optional keys of an audit in JSON."""
 
 _OWN_WORDS = ("unknown_groups", "strata", "ratios", "scoring", "paired")
 
@@ -156,7 +156,7 @@ def _fitting(kinds: Sequence[Any], plain: Any) -> Any:
 
 
 def _fits(kind: Any, plain: Any) -> bool:
-    """Whether a value of JSON is of a plain type."""
+    """Whether a value of JSON has a plain type."""
     if get_origin(kind) is Literal:
         return plain in get_args(kind)
     if kind is float:
@@ -491,7 +491,7 @@ def _check_counts(
         )
         yield _check(not wrong, said + _listed(wrong))
     if set(counts) != {one["name"] for one in plain["audits"]}:
-        yield Check("differs", "the counts are of other audits")
+        yield Check("differs", "the counts belong to other audits")
 
 
 def _against_counts(audit: Audit, steps: Mapping[str, Any]) -> tuple[int, list[str]]:
@@ -585,7 +585,7 @@ def verify_data(
             found = next(differences(_parse(files[name], name), _parse(content, name)), found)
         yield _check(found is None, f"{name}, made again from the data" + (f": {found}" if found else ""))
     for name in files.keys() - again.keys() - {CHECKSUMS}:
-        yield Check("not checked", f"{name}: it cannot be made again here")
+        yield Check("not checked", f"{name}: making it again needs pip install 'localparity[report]'")
 
 
 def _numbers_in(plain: Any) -> Any:

@@ -36,7 +36,7 @@ from localparity.counts._score_counts import (
 from localparity.metrics import mcdp, mcdp_bounds
 from localparity.metrics._gap_curve import gap_curves
 from localparity.metrics._within import within_bound
-from localparity.models._bound import Bound, round_up
+from localparity.models._bound import Bound, OutOfReachError, round_up
 from localparity.models._folder import as_json, restore_groups
 from localparity.models._rows import ADVICE, TrainingRows, coded_predictions, describe_counts, describe_rows
 from localparity.models.repair._base import NAMES, RepairTransformer, clipped_scores
@@ -196,7 +196,7 @@ def check_attained(repair: ScoreRepair, counts: ScoreCounts, attained: float) ->
         why = f"one map per group for both labels leaves at least {attained:.4f}"
     else:
         why = f"people who share a score move together and leave at least {attained:.4f}: {who}"
-    raise InputError(f"{setting(max_mcdp=bound)} is out of reach: {why}; {hint}")
+    raise OutOfReachError(f"{setting(max_mcdp=bound)} is out of reach: {why}; {hint}")
 
 
 def _largest_tie(counts: ScoreCounts, criterion: Criterion) -> tuple[float, str]:

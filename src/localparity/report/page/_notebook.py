@@ -16,6 +16,8 @@ from localparity.report.page._page import (
     MIN_RATIO,
     Dots,
     chips_of,
+    explained_dots,
+    explained_drawing,
     gap_dot,
     ratio_drawing,
     shown_model,
@@ -25,6 +27,7 @@ from localparity.report.page._page import (
 from localparity.report.page._svg import Drawing, percent_marks, round_top, score_marks
 
 if TYPE_CHECKING:
+    from localparity.auditing import Explanation
     from localparity.auditing._document import Document
     from localparity.metrics import GapCurve, McdpProfile
     from localparity.models._frontier import Frontier
@@ -118,6 +121,20 @@ def frontier_html(frontier: Frontier) -> str:
     drawing.curve("first", mcdp, best)
     told = repr(frontier).removeprefix("Frontier(").removesuffix(")")
     return card(told, figure(drawing, told, above="average precision", below=f"MCDP({frontier.epsilon:g})"))
+
+
+def explanation_html(explanation: Explanation) -> str | None:
+    """What carries a gap, ranked, with the gap before and after; nothing where jinja2 is not installed."""
+    try:
+        parts = template("parts.html.j2").module
+    except ImportError:
+        return None
+    shown = [parts.dots(explained_dots(explanation), True)]
+    drawn = explained_drawing(explanation)
+    if drawn is not None:
+        drawing, label = drawn
+        shown.append(figure(drawing, label, above="gap at each cutoff", below="cutoff"))
+    return card(" ".join(explanation.sentences), "".join(map(str, shown)))
 
 
 def comparison_html(comparison: ModelComparison) -> str | None:

@@ -24,10 +24,11 @@ from localparity.auditing._tables import ReportTable
 from localparity.counts._score_counts import strata_of
 from localparity.report.displays._base import thin_steps
 from localparity.report.page._data import PageModel
-from localparity.report.page._svg import Drawing, score_marks
+from localparity.report.page._svg import Drawing, percent_marks, round_top, score_marks
 
 if TYPE_CHECKING:
     from localparity._text import Ends
+    from localparity.auditing import Explanation
     from localparity.auditing._answer import Answer
     from localparity.auditing._audit import Audit
     from localparity.uncertainty import ImpactRatioCurve
@@ -258,6 +259,62 @@ def model_dots(document: Document) -> Dots:
     return Dots(caption=caption + limit, rows=rows, top=top, limit=bound)
 
 
+# What carries a gap: the features ranked by what remains, and the gap before and after.
+
+
+_MOST_EXPLAINED = 12
+
+
+def explained_dots(explanation: Explanation) -> Dots:
+    """The whole gap, and what remains of it among people alike in a feature or in several."""
+    rows = [gap_dot("all people", "", explanation.total.estimate, explanation.total, "half")]
+    ranked = [gap for gap in explanation.features if gap.remaining is not None][:_MOST_EXPLAINED]
+    for gap in (*ranked, *explanation.sets, *filter(None, [explanation.allowed])):
+        if gap.remaining is not None:
+            allowed = "allowed" if gap is explanation.allowed else f"AUC {gap.group_auc.estimate:.2f}"
+            rows.append(gap_dot(gap.short_name, allowed, gap.remaining.estimate, gap.remaining))
+    top = 1.05 * max(row.high or 0.0 for row in rows) or 1.0
+    confidence = f"{100 * explanation.confidence:g}%"
+    caption = (
+        f"Gap in points among people alike in a feature, with its {confidence} interval; dashed: all people"
+    )
+    return Dots(caption=caption, rows=rows, top=top, limit=explanation.total.estimate)
+
+
+def explained_drawing(explanation: Explanation) -> tuple[Drawing, str] | None:
+    """The gap at each cutoff before and after people are alike in what was chosen, and that in words."""
+    curve, chosen = explanation.curve, explanation.chosen
+    if curve is None or chosen is None or len(curve.cutoffs) < FEW_CUTOFFS:
+        return None
+    cutoffs, before, after = map(np.array, (curve.cutoffs, np.abs(curve.before), np.abs(curve.after)))
+    drawing = Drawing(explanation.score_range, round_top(1.1 * float(max(before.max(), after.max()))))
+    drawing.axes(score_marks(explanation.score_range, whole=False), percent_marks(drawing.top))
+    for kind, gaps in (("first", before), ("second", after)):
+        drawing.curve(kind, cutoffs, gaps)
+    at = int(np.argmax(before))
+    drawing.text("name first", float(cutoffs[at]), float(before[at]), "all people", dx=8, dy=-0.4)
+    drawing.text("name second middle", float(cutoffs[at]), float(after[at]), "alike", dy=-0.5)
+    first, second = curve.groups
+    label = (
+        f"Gap between {first} and {second}: solid, all people; dashed, people alike in {chosen.short_name}."
+    )
+    return drawing, label
+
+
+def explained_section(explanation: Explanation | None) -> dict[str, Any] | None:
+    """What the page shows of what carries the gap."""
+    if explanation is None:
+        return None
+    drawn = explained_drawing(explanation)
+    return {
+        "sentences": explanation.sentences,
+        "dots": explained_dots(explanation),
+        "svg": None if drawn is None else drawn[0].svg(drawn[1]),
+        "above": "" if drawn is None else drawn[1],
+        "notes": explanation.notes,
+    }
+
+
 # The selection ratios: where every group's is high enough, and where it is not.
 
 
@@ -343,8 +400,8 @@ def write_page(
         Overwrite the file if it exists.
     **options
         ``title``, what the page is about; ``paired``, the models compared person by person, where all scored
-        the same people; the others of `Audit.to_json`. No group, and no step of a curve, rests on fewer
-        people than ``min_group_size``.
+        the same people; ``explanation``, what carries the gap, from `localparity.explain`; the others of
+        `Audit.to_json`. No group, and no step of a curve, rests on fewer people than ``min_group_size``.
 
     Examples
     --------
@@ -384,6 +441,7 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
             for number, model in enumerate(models)
         ],
         ranked=model_dots(document) if several else None,
+        why=explained_section(document.explanation),
         paired=by_name["paired"].sentences if "paired" in by_name else (),
         steps=[step for step in models[0].answer.next_steps if step.command[:12] in ("", "localparity ")],
         scoring=[section for section in document.sections("scoring") if section.tables],
