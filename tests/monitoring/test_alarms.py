@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from benchmarks import monitors
-from scipy.stats import binom
 
 import localparity as lp
 from localparity.monitoring import Monitor, Watch
 from localparity.monitoring._alarms import LONGEST, Detector, Look, window_share
 from localparity.monitoring._watch import alarm_sentence
 from localparity.uncertainty._bands import band_radius
-from localparity.uncertainty._looks import average_radius, evidence_factors
+from localparity.uncertainty._looks import average_radius
 
 pytest.importorskip("datasketches")
 
@@ -277,19 +276,6 @@ def test_one_person_at_a_time_is_as_good_as_a_day(tmp_path: Path) -> None:
                 append(monitor, day, rows[start : start + at_a_time], f"{day} {start}")
         *_, last = monitor.series(Watch(max_mcdp=0.05))
         assert last.alarm is not None
-
-
-@pytest.mark.parametrize("bound", [0.0, 0.1])
-@pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 7), (12, 5)])
-def test_no_e_value_expects_more_than_one_within_the_bound(n: int, m: int, bound: float) -> None:
-    """Summed over all outcomes, for shares all over the null hypothesis and any centre."""
-    first, second = np.arange(n + 1)[:, None], np.arange(m + 1)[None, :]
-    x, y = (np.broadcast_to(some, (n + 1, m + 1)) for some in (first, second))
-    for centre, q in product((0.001, 0.2, 0.5, 0.97), (0.0, 0.05, 0.4, 0.9)):
-        factors = evidence_factors((x, y), (n, m), np.full(x.shape, centre), bound)
-        for p in {max(q - 0.3, 0.0), q, min(q + bound, 1.0)}:
-            chances = binom.pmf(first, n, p) * binom.pmf(second, m, q)
-            assert (np.tensordot(chances, factors, axes=2) <= 1.0 + 1e-12).all()
 
 
 def test_a_window_of_scores_needs_the_gap_all_over_it(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from localparity._io._sealed import Files
+from localparity._progress import Forecast
 from localparity._text import group_text
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import (
@@ -95,7 +96,8 @@ class GroupBlindRepair(RepairTransformer):
         Groups with fewer of the people compared are scored like everyone but take no part in the bound;
         `left_out_` names them.
     validation_fraction, random_state
-        The share of the rows that is held out where a `confidence` is asked for, and the seed that draws it.
+        The share of the rows that is held out where a `confidence` is asked for, or more, up to half, where a
+        bound this low needs as many; and the seed that draws it.
 
     Attributes
     ----------
@@ -195,7 +197,8 @@ class GroupBlindRepair(RepairTransformer):
         fitted, tested = rows, None
         if bound.confidence is not None:
             seed = as_seed(self.random_state)
-            parts = rows.split(self.validation_fraction, seed, names, by_class=bound.by_class)
+            share = bound.share_held_out(self.validation_fraction, rows.groups, rows.labels)
+            parts = rows.split(share, seed, names, by_class=bound.by_class)
             fitted, tested = map(rows.take, parts)
         return self._fit_rows(fitted, tested, names)
 
@@ -448,12 +451,15 @@ def cross_fit(
     """
     n_groups, of_groups, tables = len(rows.group_names), list[list[Any]](), list[FloatArray]()
     everyone = np.ones(rows.size, dtype=bool)
-    estimators, scores = _fit_without_folds(pair[0], rows, everyone, folds)
-    for label in labels:
-        among = everyone if label is None else rows.labels == label
-        models, table = _fit_without_folds(pair[1], rows, among, folds, n_groups)
-        of_groups.append(models)
-        tables.append(table)
+    with Forecast(1 + len(labels), "fitting models") as work:
+        estimators, scores = _fit_without_folds(pair[0], rows, everyone, folds)
+        work.advance()
+        for label in labels:
+            among = everyone if label is None else rows.labels == label
+            models, table = _fit_without_folds(pair[1], rows, among, folds, n_groups)
+            of_groups.append(models)
+            tables.append(table)
+            work.advance()
     predicted = blind_rows(rows, scores[:, 1], np.stack(tables))
     return Predictors(estimators, tuple(of_groups), n_groups), predicted
 
@@ -504,7 +510,8 @@ class GroupBlindClassifier(RepairingClassifier):
         The number of folds. Each classifier is fitted without one fold and predicts for it; new rows get the
         mean of what those of all folds predict.
     validation_fraction : float
-        The share of the rows that is held out where a `confidence` is asked for.
+        The share of the rows that is held out where a `confidence` is asked for, or more, as in
+        `GroupBlindRepair`.
     random_state : int, Generator or None
         The same seed gives the same folds and held-out rows; it seeds the default trees too.
 
@@ -603,7 +610,8 @@ class GroupBlindClassifier(RepairingClassifier):
     def _learn(self, rows: TrainingRows) -> None:
         bound, seed, held_out = Bound.of(self), as_seed(self.random_state), None
         if bound.confidence is not None:
-            rows, held_out = rows.hold_out(self.validation_fraction, seed, by_class=bound.by_class)
+            share = bound.share_held_out(self.validation_fraction, rows.groups, rows.labels)
+            rows, held_out = rows.hold_out(share, seed, by_class=bound.by_class)
         self._compared(rows if held_out is None else held_out)
         fitted, tested = self._fit_predictors(rows, seed), None
         if held_out is not None:
