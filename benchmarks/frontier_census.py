@@ -39,7 +39,7 @@ EXACT = (100_000, 1_000_000)
 MEASURED_ON, MEASURED_SEED = 100_000, 1_000_003
 MODELS = {
     "logistic": "logistic regressions, which have the form of the truth",
-    "trees": "boosted trees, the default",
+    "trees": "the default models",
 }
 
 

@@ -4,8 +4,8 @@ A model in use, watched by the day
 
 `Monitor` keeps a sketch of some 50 kilobytes for each group and day, in a folder. Here the scores of one
 group start to drift on the fifth day. The error bars are 95% intervals that count in both chance and the
-sketch's error. An alarm is raised where MCDP, on a day or over the last 2, 4, 8, ... days, is above the bound
-by more than chance explains at any look.
+sketch's error. An alarm is raised when one day, or the evidence of all days so far, shows that MCDP has been
+above the bound.
 """
 
 import tempfile
@@ -44,8 +44,8 @@ ax.set(xlabel="day of May 2026", ylabel="MCDP(0.05) and its 95% interval", ylim=
 plt.show()
 
 # %%
-# The days with an alarm, and over how many days MCDP is above the bound; the probability that the monitor
-# ever raises a false one is at most 5%:
+# The days with an alarm, and for how many days the evidence has been growing. The probability that the
+# monitor ever raises a false one is at most 5%:
 
 print([(point.period, point.alarm.periods) for point in series if point.alarm])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from itertools import combinations
+from itertools import combinations, islice, pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,8 +14,8 @@ from benchmarks import monitors
 
 import localparity as lp
 from localparity.monitoring import Monitor, Watch
-from localparity.monitoring._alarms import LONGEST, Outline, alarm_share
-from localparity.monitoring._periods import Period, average_curves
+from localparity.monitoring._alarms import LONGEST, Detector, Look, window_share
+from localparity.monitoring._watch import alarm_sentence
 from localparity.uncertainty._bands import band_radius
 from localparity.uncertainty._looks import average_radius
 
@@ -41,88 +41,133 @@ def draw(rng: np.random.Generator, sizes: dict[str, int], shifts: dict[str, floa
 
 
 class Oracle:
-    """The batches as they came: all rows of each day, and at which look and how late each day was changed."""
+    """The batches as they came, and the evidence by the formula, one row after the other."""
 
-    def __init__(self) -> None:
-        self.days: dict[int, Rows] = {}
-        self.looks: dict[int, tuple[int, int]] = {}
-        self.look = 0
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
+        self.bound = watch.max_mcdp or 0.0
+        self.batches: list[tuple[int, Rows]] = []
 
-    def append(self, day: int, rows: Rows) -> None:
-        self.look += 1
-        self.days.setdefault(day, []).extend(rows)
-        self.looks[day] = self.look, sum(other > day for other in self.days)
+    def alarms(self) -> dict[int, int]:
+        """The days that are the newest one while there is an alarm, and since when the evidence grew."""
+        numbers: dict[Any, float] = {}
+        since: dict[Any, int] = {}
+        past: dict[Any, list[Batches]] = {}
+        alarms, comparisons, cutoffs, chosen_at = {}, 0, np.linspace(0.0, 1.0, 34)[1:-1], 0
+        waiting: dict[Any, Batches] = {}
+        day, everyone, newest = -1, np.empty(0), -1
+        total, needed = 0.0, 1.0 / (0.8 * self.watch.alarm_rate)
+        for number, (at, rows) in enumerate(self.batches):
+            newest = max(newest, at)
+            steps = []
+            if at != day:
+                left = {pair: pool for pair, pool in waiting.items() if min(sizes(pool)) > 0}
+                steps.append((day, cutoffs, left))
+                waiting, day = {}, at
+                if number and everyone.size >= 2 * chosen_at:
+                    places = np.ceil(np.arange(1, 33) / 33 * everyone.size - 1e-9).astype(int) - 1
+                    cutoffs, chosen_at = np.sort(everyone)[places], everyone.size
+            for pair, (first, second) in self.pairs(number, rows).items():
+                parts = waiting.get(pair, Batches([], []))
+                waiting[pair] = Batches(parts.first + first, parts.second + second)
+            least = self.watch.min_group_size
+            ready = {pair: pool for pair, pool in waiting.items() if min(sizes(pool)) >= least}
+            waiting = {pair: pool for pair, pool in waiting.items() if pair not in ready}
+            steps.append((at, cutoffs, ready))
+            steps = [step for step in steps if step[-1]]
+            if not steps and total >= needed:  # the evidence stands
+                alarms[newest] = since[self.leading(numbers)]
+            for of_day, at_cutoffs, pools in steps:
+                comparisons += 1
+                weight = comparisons**-1.1 / 10.584448464950803 / len(pools)
+                for pair, pool in pools.items():
+                    self.bet(numbers, since, past, (pair, pool), (at_cutoffs, weight, of_day))
+                total = self.total(numbers)
+                if total > 100.0 * needed:
+                    numbers = {key: value * 100.0 * needed / total for key, value in numbers.items()}
+                if total >= needed:
+                    alarms[newest] = since[self.leading(numbers)]
+            everyone = np.append(everyone, [score for score, _ in rows])
+        return alarms
 
-    def alarm(self, end: int, epsilon: float, bound: float, compare: str) -> tuple[int, float] | None:
-        """The length of the shortest window up to a day that raises an alarm, and its lower end."""
-        days = [day for day in sorted(self.days) if day <= end]
-        for length in [2**scale for scale in range(9) if 2**scale <= len(days)]:
-            window = days[-length:]
-            look, newer = max(self.looks[day] for day in window)
-            error = 0.9 * 0.05 * alarm_share(look, newer, length)
-            pairs = self.pairs(window, compare)
-            lows = [low_end(parts, epsilon, error / len(pairs)) for parts in pairs]
-            if lows and max(lows) > bound:
-                return length, max(lows)
-        return None
+    def pairs(self, number: int, rows: Rows) -> dict[Any, Batches]:
+        """The scores of the two groups of each pair, of groups that came so far."""
+        names = list(dict.fromkeys(group for _, some in self.batches[: number + 1] for _, group in some))
+        own = {name: [score for score, group in rows if group == name] for name in names}
+        if self.watch.compare == "between_groups":
+            pairs = {(a, b): Batches(own[a], own[b]) for a, b in combinations(names, 2)}
+        else:
+            rest = {name: [score for score, group in rows if group != name] for name in names}
+            pairs = {(name, "everyone"): Batches(own[name], rest[name]) for name in names}
+        return {pair: pool for pair, pool in pairs.items() if max(sizes(pool))}
 
-    def pairs(self, window: list[int], compare: str) -> list[list[Part]]:
-        """For each pair of groups, what the days of a window say of it."""
-        found: dict[tuple[str, str], list[Part]] = {}
-        for day in window:
-            rows = self.days[day]
-            names = sorted({group for _, group in rows})
-            if len(names) < 2:
-                continue
-            own = {name: np.array([score for score, group in rows if group == name]) for name in names}
-            rest = {name: np.array([score for score, group in rows if group != name]) for name in names}
-            for a, b in (
-                combinations(names, 2) if compare == "between_groups" else zip(names, names, strict=True)
-            ):
-                first, second = own[a], own[b] if a != b else rest[a]
-                below = [(scores[:, None] <= TENTHS + 1e-9).mean(axis=0) for scores in (first, second)]
-                scale = 1.0 if a != b else second.size / len(rows)
-                part = Part(scale * (below[0] - below[1]), scale, first.size, second.size, len(window))
-                found.setdefault((a, b), []).append(part)
-        return list(found.values())
+    def bet(self, numbers: Any, since: Any, past: Any, pooled: Any, step: Any) -> None:
+        pair, pool = pooled
+        cutoffs, weight, day = step
+        n, m = sizes(pool)
+        bound = self.bound if self.watch.compare == "between_groups" else self.bound * (n + m) / m
+        bound = min(bound, 1.0)
+        cells = list(zip(cutoffs, cutoffs, strict=True))
+        if self.watch.epsilon > 0.0:
+            edges = np.arange(129) / 128
+            cells = list(pairwise(edges))
+        for (place, (low, high)), sign in product(enumerate(cells), (0, 1)):
+            first, second = np.array(pool[sign]), np.array(pool[1 - sign])
+            key = pair, place if self.watch.epsilon > 0.0 else (place,), sign
+            # The rows before count less and less; those of moved cutoffs as they were counted then.
+            below, people = past.get(key, (0.5, 1.0))
+            x, y = first <= low, second <= high
+            sides = (n, m) if sign == 0 else (m, n)
+            b = min(max(below / people - bound * sides[0] / (n + m), 0.0), 1.0 - bound)
+            a = b + bound
+            variance = a * (1 - a) / sides[0] + b * (1 - b) / sides[1]
+            most = 0.75 * min(sides[0] / max(a, 1e-300), sides[1] / max(1 - b, 1e-300))
+            stakes = np.minimum(0.0025 * 2.0 ** np.arange(8) / max(variance, 1e-12), most)[:, None]
+            won = np.hstack([1 + stakes / sides[0] * (x - a), 1 - stakes / sides[1] * (y - b)])
+            for bet, value in enumerate(won.prod(axis=1).tolist()):
+                before = numbers.get((*key, bet), 0.0)
+                if before <= weight:
+                    since[(*key, bet)] = day
+                numbers[(*key, bet)] = (before + weight) * value
+            past[key] = 0.9 * below + x.sum() + y.sum(), 0.9 * people + n + m
+
+    def least(self, numbers: Any) -> dict[Any, tuple[float, Any]]:
+        """Of each cutoff, or run of cells, the least number, and which one it is."""
+        if self.watch.epsilon == 0.0:
+            return {key: (value, key) for key, value in numbers.items()}
+        width = 2 * self.watch.epsilon
+        runs = [range(cell, 128) for cell in range(128)]
+        runs = [
+            run[: next((i + 1 for i in range(len(run)) if (i + 1) / 128 > width + 1e-12), 999)]
+            for run in runs
+            if len(run) / 128 > width + 1e-12
+        ]
+        runs.append(range(next(i for i in range(1, 129) if i / 128 > self.watch.epsilon + 1e-12)))
+        others = {(key[0], *key[2:]) for key in numbers}
+        return {
+            (other, place): min(
+                (numbers[other[0], cell, *other[1:]], (other[0], cell, *other[1:])) for cell in run
+            )
+            for other in others
+            for place, run in enumerate(runs)
+        }
+
+    def total(self, numbers: Any) -> float:
+        least = self.least(numbers)
+        per_pair = len(least) / len({key[0] for key in numbers})
+        return sum(value for value, _ in least.values()) / per_pair
+
+    def leading(self, numbers: Any) -> Any:
+        return max(self.least(numbers).values())[1]
 
 
-class Part(NamedTuple):
-    """The gap of a pair on one day: two samples' gap, times a scale."""
-
-    gap: np.ndarray
-    scale: float
-    first: int
-    second: int
-    days: int
-
-    @property
-    def variance(self) -> float:
-        return self.scale**2 * (1.0 / self.first + 1.0 / self.second)
+class Batches(NamedTuple):
+    first: list[float]
+    second: list[float]
 
 
-def low_end(parts: list[Part], epsilon: float, error: float) -> float:
-    """MCDP of an average gap less the radius of its band."""
-    weights = np.array([1.0 / part.variance for part in parts])
-    gap = weights @ [part.gap for part in parts] / weights.sum()
-    if parts[0].days == 1:
-        return least_gap(gap, epsilon) - parts[0].scale * float(band_radius(parts[0][2:4], error))
-    return least_gap(gap, epsilon) - average_radius(1.0 / weights.sum(), error)
-
-
-TENTHS = np.linspace(0.0, 1.0, 11)
-
-
-def least_gap(gap: np.ndarray, epsilon: float) -> float:
-    """MCDP of a gap that is constant from each tenth up to the next, by trying windows all over the range."""
-    if epsilon == 0.0:
-        return float(np.abs(gap).max())
-    best = 0.0
-    for centre in np.linspace(0.0, 1.0, 401):
-        low, high = max(centre - epsilon, 0.0), min(centre + epsilon, 1.0)
-        inside = np.abs(gap)[int(low * 10 + 1e-9) : int(high * 10 + 1e-9) + 1]
-        best = max(best, float(inside.min()))
-    return best
+def sizes(pool: Batches) -> tuple[int, int]:
+    return len(pool.first), len(pool.second)
 
 
 def drifting(day: int) -> tuple[dict[str, int], dict[str, float]]:
@@ -144,75 +189,108 @@ def of_three_groups(day: int) -> tuple[dict[str, int], dict[str, float]]:
 def test_alarms_are_those_of_a_plain_computation(
     tmp_path: Path, design: Callable[..., Any], epsilon: float, bound: float, compare: Any
 ) -> None:
-    rng = np.random.default_rng(4)
-    monitor, oracle = Monitor(tmp_path), Oracle()
-    days = [*range(20), 3, 17, 19, 25, 22, 26, 26, 2]
+    """With late and re-opened days, days in parts, groups that come and go, and a few people at a time."""
+    rng, watch = np.random.default_rng(4), Watch(epsilon=epsilon, compare=compare, max_mcdp=bound)
+    monitor, oracle = Monitor(tmp_path), Oracle(watch)
+    days = (
+        [*range(20), 3, 17, 19, 25, 22, 26, 26, 2] if epsilon == 0.0 else [*range(12), 3, 11, 14, 13, 14, 2]
+    )
     for number, day in enumerate(days):
         rows = draw(rng, *design(day))
-        append(monitor, day, rows, str(number))
-        oracle.append(day, rows)
-    series = monitor.series(Watch(epsilon=epsilon, compare=compare, max_mcdp=bound))
-    found: dict[str, Any] = {
-        point.period: (point.alarm.periods, pytest.approx(point.alarm.interval.low))
-        for point in series
-        if point.alarm is not None and point.alarm.interval is not None
-    }
-    expected = {day: oracle.alarm(day, epsilon, bound, compare) for day in sorted(oracle.days)}
-    assert found == {
-        (START + timedelta(days=day)).strftime("%Y-%m-%d"): alarm for day, alarm in expected.items() if alarm
-    }
-    assert found or bound > 0.0
-
-
-@pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.07, 0.3, 1.5])
-def test_no_window_is_above_what_its_outline_allows(epsilon: float) -> None:
-    rng, comparison = np.random.default_rng(5), lp.Comparison("equalized_odds")
-    for size in (5, 40, 700):
-        periods = []
-        for number in range(4):
-            groups = rng.choice(["f", "m", "x"][: 2 + number % 2], 3 * size)
-            sketch, labels = lp.monitoring.ScoreSketch(score_range=(-1.0, 3.0)), rng.integers(0, 2, 3 * size)
-            scores = 4.0 * rng.beta(1.0 + (groups == "m"), 1.5).round(2) - 1.0
-            options: Any = {"sensitive_features": groups, "score_range": (-1.0, 3.0)}
-            sketch.update(lp.Predictions.from_arrays(labels, scores, **options))
-            periods.append(Period(str(number), number + 1, 0, sketch, comparison))
-        outlines = [Outline.of(period) for period in periods]
-        assert str(Outline.restore(*outlines[0].describe())) == str(outlines[0])
-        halves = [outlines[1].after(outlines[0]), outlines[3].after(outlines[2])]
-        for window, outline in ((periods[:2], halves[0]), (periods, halves[1].after(halves[0]))):
-            curves = average_curves(window, 0.01)
-            assert set(curves) == set(outline.pairs)
-            for pair, curve in curves.items():
-                exact, highest = curve.worst_window(epsilon).gap, outline.pairs[pair].highest(epsilon)
-                assert exact <= highest + 1e-9
-                assert highest < exact + 0.35 or size < 700
-
-
-def test_the_shares_of_all_windows_and_looks_sum_to_at_most_one() -> None:
-    """Whether batches come in order or any number of days late."""
-    for newer in (0, 3, 10**6):
-        spent = [
-            min(2**scale, 1 + newer) * alarm_share(look, newer, 2**scale)
-            for look in range(1, 3000)
-            for scale in range(9)
-            if 2**scale <= look
-        ]
-        assert 0.5 < sum(spent) < 1.0
+        parts = [rows] if day % 4 else [rows[:1], rows[1:41], rows[41:]]
+        for part, some in enumerate(some for some in parts if some):
+            append(monitor, day, some, f"{number} {part}")
+            oracle.batches.append((day, some))
+            if day % 5 == 0:
+                monitor.series(watch, last=1)
+    series = monitor.series(watch)
+    expected = oracle.alarms()
+    for point, day in zip(series, sorted({day for day, _ in oracle.batches}), strict=True):
+        if day in expected:
+            assert point.alarm is not None
+            names = [name.period for name in series if name.period <= point.period]
+            started = (START + timedelta(days=expected[day])).strftime("%Y-%m-%d")
+            assert point.alarm.start == max(names[-LONGEST:][0], min(started, point.period))
+        elif point.alarm is not None:  # by itself
+            assert point.alarm.periods == 1
+            assert point.alarm.interval is not None
+            assert point.alarm.interval.low > bound
+    assert expected or bound > 0.0
 
 
 def test_a_small_drift_is_found_over_many_days_and_not_on_one(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    monitor = Monitor(tmp_path)
+    monitor, watch = Monitor(tmp_path), Watch(max_mcdp=0.0)
     for day in range(40):
-        append(monitor, day, draw(rng, {"f": 100, "m": 100}, {"m": 0.15 * (day >= 20)}), str(day))
-    series = monitor.series(Watch(max_mcdp=0.0))
+        append(monitor, day, draw(rng, {"f": 100, "m": 100}, {"m": 0.07 * (day >= 20)}), str(day))
+    series = monitor.series(watch)
     alarms = [point.alarm for point in series]
     assert not any(alarms[:20])
-    (first, *_) = filter(None, alarms)
+    (first, *_, last) = filter(None, alarms)
     assert first.periods > 2
     assert first.interval is not None
     assert first.rows == 200 * first.periods
-    assert (first.interval.confidence, first.interval.low > 0.0) == (0.95, True)
+    assert first.interval.confidence == 0.95
+    # The window of the last alarm begins about when the drift did.
+    assert (
+        START + timedelta(days=17) < datetime.fromisoformat(f"{last.start}T12Z") < START + timedelta(days=23)
+    )
+    assert last.interval is not None
+    assert sum(point.rows for point in series[-last.periods :]) == last.rows
+
+
+def test_alarms_end_when_the_disparity_does(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    monitor = Monitor(tmp_path)
+    for day in range(80):
+        append(monitor, day, draw(rng, {"f": 60, "m": 60}, {"m": 0.3 * (10 <= day < 50)}), str(day))
+    alarmed = [bool(point.alarm) for point in monitor.series(Watch(max_mcdp=0.05))]
+    assert not any(alarmed[:10])
+    assert all(alarmed[13:50])
+    assert not any(alarmed[65:])
+
+
+def test_a_tiny_group_adds_to_the_evidence_and_is_not_shown(tmp_path: Path) -> None:
+    """Three women a day: nothing is said of a day, yet that they get other scores is found."""
+    rng = np.random.default_rng(1)
+    monitor, watch = Monitor(tmp_path), Watch(max_mcdp=0.05)
+    for day in range(30):
+        append(monitor, day, draw(rng, {"f": 3, "m": 60}, {"m": 0.6}), str(day))
+    series = monitor.series(watch)
+    assert all(point.missing and point.interval is None for point in series)
+    last = series[-1].alarm
+    assert last is not None
+    assert last.interval is None
+    assert "has been above the bound of 5.00% over the last" in alarm_sentence(last, "day", 0.05)
+
+
+def test_one_person_at_a_time_is_as_good_as_a_day(tmp_path: Path) -> None:
+    """Batches of one person are pooled until both groups have enough of them."""
+    rng = np.random.default_rng(2)
+    for name, at_a_time in (("days", 60), ("people", 1)):
+        monitor = Monitor(tmp_path / name)
+        for day in range(4):
+            rows = draw(rng, {"f": 30, "m": 30}, {"m": 0.4})
+            rows = [rows[place] for place in rng.permutation(60)]
+            for start in range(0, 60, at_a_time):
+                append(monitor, day, rows[start : start + at_a_time], f"{day} {start}")
+        *_, last = monitor.series(Watch(max_mcdp=0.05))
+        assert last.alarm is not None
+
+
+def test_a_window_of_scores_needs_the_gap_all_over_it(tmp_path: Path) -> None:
+    """The gap is large in a part of each window and 0 in another: no alarm at epsilon 0.1, one at 0."""
+    rng = np.random.default_rng(3)
+    monitor = Monitor(tmp_path)
+    for day in range(20):
+        groups = np.repeat(["f", "m"], 300)
+        low, high = np.where(groups == "m", 0.05, 0.0), rng.integers(0, 10, 600) / 10.0
+        batch = lp.Predictions.from_arrays(
+            None, high + low + 0.01 * rng.random(600), sensitive_features=groups
+        )
+        monitor.append(batch, at=START + timedelta(days=day), batch_id=str(day))
+    assert monitor.series(Watch(max_mcdp=0.02))[-1].alarm is not None
+    assert not any(point.alarm for point in monitor.series(Watch(max_mcdp=0.02, epsilon=0.1)))
 
 
 def test_people_are_compared_with_those_of_the_same_day(tmp_path: Path) -> None:
@@ -242,21 +320,72 @@ def test_the_error_of_the_sketches_is_in_the_interval(tmp_path: Path) -> None:
     _, second = monitor.series(Watch(max_mcdp=0.07))
     assert second.alarm is not None
     assert second.alarm.interval is not None
-    radius = float(band_radius((30_000, 30_000), 0.9 * 0.05 * alarm_share(2, 0, 1)))
     assert second.alarm.periods == 1
+    radius = float(band_radius((30_000, 30_000), 0.9 * 0.05 * window_share(2, 0, 1)))
     assert 0.001 < second.alarm.interval.estimate - radius - second.alarm.interval.low < 0.02
 
 
-def test_ten_years_of_parity_and_a_drift_at_their_end() -> None:
+def test_the_shares_of_all_windows_and_looks_sum_to_at_most_one() -> None:
+    """Whether batches come in order or any number of days late."""
+    for newer in (0, 3, 10**6):
+        spent = [
+            min(length, 1 + newer) * window_share(look, newer, length)
+            for look in range(1, 3000)
+            for length in range(1, LONGEST + 1)
+        ]
+        assert 0.5 < sum(spent) < 1.0
+
+
+def test_simulated_monitors_are_real_ones(tmp_path: Path) -> None:
+    """The rule that `python -m benchmarks.monitors` simulates, batch by batch, against monitors in folders.
+
+    The people are so few that sketches keep all scores, and with them the same cutoffs.
+    """
+    rng = np.random.default_rng(6)
+    schedules = [monitors.drifting(0.05), monitors.tiny(0.45), monitors.one_by_one(0.2), monitors.late(0.05)]
+    for number, (schedule, bound, epsilon) in enumerate(
+        zip(schedules, (0.0, 0.1, 0.0, 0.0), (0, 0, 0, 0.02), strict=True)
+    ):
+        watch = Watch(max_mcdp=bound, epsilon=epsilon, alarm_rate=0.3)
+        simulated = monitors.Monitors(watch, 2)
+        folders = [Monitor(tmp_path / f"{number} {run}") for run in range(2)]
+        ever = np.zeros((2, 2), dtype=bool)
+        for place, batch in enumerate(islice(schedule(rng, 7), 30)):
+            counts = batch.draw(rng, 2)
+            ever[0] |= simulated.add(batch, counts)
+            for run, monitor in enumerate(folders):
+                people = np.diff(counts[run], axis=-1, prepend=0)
+                rows = [
+                    (score, group)
+                    for group, some in zip("fm", people, strict=True)
+                    for score in np.repeat(monitors.VALUES, some).tolist()
+                ]
+                append(monitor, batch.day, rows, str(place))
+                ever[1, run] |= any(point.alarm for point in monitor.series(watch))
+            if epsilon == 0.0:  # single days are simulated at epsilon 0 alone
+                assert (ever[0] == ever[1]).all()
+        states = [Detector(watch) for _ in folders]
+        for run, monitor in enumerate(folders):
+            for name, payload in monitor.store.looks(1, int(monitor.version())):
+                states[run].add(Look.from_bytes(payload, name))
+            for pair, known in states[run]._pairs.items():
+                np.testing.assert_allclose(known.evidence, simulated.detector._pairs[pair].evidence[run])
+        assert simulated.detector._pairs
+
+
+def test_a_year_within_the_bound_and_a_drift() -> None:
     """A quick version of `python -m benchmarks.monitors`."""
-    rng = np.random.default_rng(0)
-    quiet = monitors.false_alarm(10, 0.0)
-    assert sum(quiet(rng) for _ in range(20)) <= 4
-    missed = monitors.late_drift(10, 0.0, 0.0)
-    assert sum(missed(rng) for _ in range(100)) <= 5
-    assert monitors.LENGTHS[-1] == LONGEST
-    late = monitors.late_batches(60)
-    assert not any(late(rng) for _ in range(2))
+    for place in (0, 4):
+        assert monitors.false_alarms(monitors.DESIGNS[place], 40, np.random.default_rng(1), years=1) <= 6
+    found = monitors.delays(60, np.random.default_rng(2), {"at once": 0})
+    assert all(np.median(found[drift, "at once"]) <= most for drift, most in ((0.4, 1), (0.2, 2), (0.1, 7)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", monitors.DESIGNS, ids=lambda design: design.what)
+def test_ten_years_within_the_bound_raise_few_alarms(design: monitors.Design) -> None:
+    """At most 5% of monitors: 500 that raise 42 alarms or more would show a rate of twice that."""
+    assert monitors.false_alarms(design, 500, np.random.default_rng(3)) < 42
 
 
 def test_since_the_start_holds_everyone_at_every_look(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import localparity as lp
 from localparity.auditing._document import Document
-from localparity.report.page._page import render_page
+from localparity.report.page._page import pair_dots, render_page
 
 
 @pytest.fixture(scope="module")
@@ -163,3 +163,16 @@ def test_rich_prints_an_audit(audit: lp.Audit) -> None:
     console = Console(width=120, file=io.StringIO())
     console.print(audit)
     assert "m people are 67 points more likely" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_many_clear_pairs_are_folded_and_none_is_lost() -> None:
+    rng, shift = np.random.default_rng(0), np.linspace(0.0, 0.4, 7)
+    groups = np.repeat(list("abcdefg"), 400)
+    scores = np.clip(rng.normal(0.3 + np.repeat(shift, 400), 0.1), 0.0, 1.0).round(3)
+    audit = lp.audit(None, scores, sensitive_features=groups, n_resamples=99, random_state=0)
+    shown = pair_dots(audit.answer)
+    clear, more = shown[0], shown[1]
+    assert (clear.is_open, len(clear.rows)) == (True, 8)
+    assert (more.is_open, more.caption) == (False, f"{len(more.rows)} more that differ clearly")
+    assert len(clear.rows) + len(more.rows) == audit.answer.states["clear"] > 8
+    assert sum(len(dots.rows) for dots in shown) == 21

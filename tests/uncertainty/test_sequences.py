@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
-from localparity.uncertainty._looks import average_radius, look_share
+from localparity.uncertainty._looks import average_radius, evidence_factors, look_share
 
 
 def test_the_shares_of_all_looks_sum_to_one() -> None:
@@ -56,3 +58,16 @@ def test_the_band_at_every_look_is_shorter_than_that_of_howard_and_ramdas(looks:
     rows = 200 * looks
     each = 0.85 * math.sqrt((math.log(math.log(math.e * rows)) + 0.8 * math.log(1612 / 0.025)) / rows)
     assert average_radius(2 / rows, 0.05 * look_share(looks)) < 2 * each
+
+
+@pytest.mark.parametrize("bound", [0.0, 0.1])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (2, 7), (12, 5)])
+def test_no_e_value_expects_more_than_one_within_the_bound(n: int, m: int, bound: float) -> None:
+    """Summed over all outcomes, for shares all over the null hypothesis and any centre."""
+    first, second = np.arange(n + 1)[:, None], np.arange(m + 1)[None, :]
+    x, y = (np.broadcast_to(some, (n + 1, m + 1)) for some in (first, second))
+    for centre, q in product((0.001, 0.2, 0.5, 0.97), (0.0, 0.05, 0.4, 0.9)):
+        factors = evidence_factors((x, y), (n, m), np.full(x.shape, centre), bound)
+        for p in {max(q - 0.3, 0.0), q, min(q + bound, 1.0)}:
+            chances = binom.pmf(first, n, p) * binom.pmf(second, m, q)
+            assert (np.tensordot(chances, factors, axes=2) <= 1.0 + 1e-12).all()

@@ -74,14 +74,14 @@ _WATCH_OPTIONS = {
     "criterion": CriterionOption,
     "compare": CompareOption,
     "min_group_size": Annotated[
-        int, typer.Option(help="Nothing is said of a period with fewer people of a group.")
+        int, typer.Option(help="No numbers of a period with fewer people of a group; alarms count them.")
     ],
     "confidence": ConfidenceOption,
     "max_mcdp": Annotated[
         float | None,
         typer.Option(
-            help="Raise an alarm when MCDP is significantly above this in a period, or over the last 2, 4, "
-            "8, ..., 256 periods."
+            help="Raise an alarm when MCDP has been significantly above this, by one period alone or by the "
+            "evidence of all so far."
         ),
     ],
     "alarm_rate": Annotated[

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -15,17 +16,25 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from localparity._io._files import reading, sha256_of
+from localparity._io._files import parse_json, reading, sha256_of
 from localparity._progress import foretold
-from localparity._types import FloatArray, Group, ScoreRange
+from localparity._types import FloatArray, ScoreRange
 from localparity._validation import InputError, as_choice, as_count, as_score_range, setting
 from localparity._version import __version__
 from localparity.counts import Comparison
 from localparity.counts._score_counts import copies_in, warn_of_copies
 from localparity.metrics import Interval
-from localparity.monitoring._alarms import LONGEST, AlarmSearch, Outline
+from localparity.monitoring._alarms import (
+    LONGEST,
+    Detector,
+    Look,
+    alarm_in,
+    cutoffs_of,
+    first_cutoffs,
+    measure_window,
+)
 from localparity.monitoring._periods import Period
-from localparity.monitoring._sketch import ScoreSketch, join_parts, split_parts
+from localparity.monitoring._sketch import Key, ScoreSketch
 from localparity.monitoring._store import (
     EVERYONE,
     Every,
@@ -38,9 +47,6 @@ from localparity.monitoring._store import (
 )
 from localparity.monitoring._watch import PeriodResult, Watch, WindowResult
 from localparity.predictions import Predictions
-
-Key = tuple[Group, int | None]
-"""A group, and the label of its people; None where there are no labels."""
 
 _FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
 _MOST_TRIES = 100
@@ -152,8 +158,7 @@ class Monitor:
             if self.store.find("id", batch_id) is not None:
                 return False
             self._check_new(batch_id, digest, period, allow_duplicate=allow_duplicate)
-            look = self._state().look + 1
-            self.store.add(batch_id, digest, self._with_batch(batch, period, look), look)
+            self._count(batch, batch_id, digest, period, scores)
         advice = "the intervals and alarms of a monitor need one row for each person"
         times = [np.unique(some, return_counts=True)[1] for some in scores.values()]
         warn_of_copies(copies_in(np.concatenate(times)), advice, stacklevel=2)
@@ -163,11 +168,12 @@ class Monitor:
         """Compute MCDP(epsilon) in each period, from the oldest to the newest, and find alarms.
 
         Rows are assumed to be independent, and a group's rows of one period to be of one distribution, which
-        may be another in other periods. An alarm says that MCDP is above `max_mcdp` in a period, or over the
-        last 2, 4, 8, ..., 256 periods up to it: MCDP of the average of the periods' gaps, in which people are
-        compared with those of the same period. Each look, which is each batch appended, spends a share of
-        `alarm_rate`, and the shares of all looks sum to 1. So the probability that a monitor ever raises a
-        false alarm, however long it runs, is at most `alarm_rate`, for all epsilons and bounds together.
+        may be another in other periods. An alarm says that MCDP has been above `max_mcdp`: in one period by
+        itself, or by the evidence of all batches so far. The probability that a monitor ever raises a false
+        alarm, however long it runs, is at most `alarm_rate`, if MCDP is within the bound in every period; it
+        holds for all bounds together. One period by itself spends a fifth of the rate. For epsilon > 0, the
+        evidence is against this: every window of scores has a cutoff at which the gap is within the bound in
+        every period. An alarm belongs to the period that was the newest when it was raised, and stays there.
         Only periods that changed since the same was asked are measured again.
 
         Parameters
@@ -258,7 +264,8 @@ class Monitor:
         """Remove all but the newest periods.
 
         Removed batches are not counted again, and batches for a removed period are refused. `since_start`
-        goes on to count everyone. Alarms look at long windows only where up to 256 periods are kept.
+        goes on to count everyone, and alarms go on from the evidence so far, for which the number of people
+        at or below some cutoffs stays of each batch.
 
         Parameters
         ----------
@@ -296,17 +303,26 @@ class Monitor:
                 f"batch {batch_id!r} is of {period}; the periods up to {removed.last} were removed"
             )
 
-    def _with_batch(self, batch: Predictions, period: str, look: int) -> dict[str, StoredPeriod]:
-        """The period of a batch, and everyone, with the batch."""
+    def _count(
+        self, batch: Predictions, batch_id: str, digest: str, period: str, scores: dict[Key, FloatArray]
+    ) -> None:
+        """Put a batch into its period, and into everyone; its rows are counted at cutoffs chosen before."""
         counted = ScoreSketch(score_range=self.score_range)
         counted.update(batch)
-        periods = {}
+        state = self._state()
+        look, periods = state.look + 1, {}
         for name, newer in ((EVERYONE, 0), (period, self.store.newer(period))):
             periods[name] = StoredPeriod(look, newer, counted)
             with suppress(RemovedMeanwhileError):  # it is the first batch there
                 (stored,) = self.store.read([name])
                 periods[name] = StoredPeriod(look, newer, stored.sketch.merge(counted))
-        return periods
+                if name == EVERYONE:
+                    state = _with_cutoffs(state, period, stored.sketch)
+        if not state.cutoffs:
+            state = replace(state, cutoffs=first_cutoffs(self.score_range))
+        self.store.keep_state(replace(state, last_period=period))
+        seen = Look.of(period, scores, np.array(state.cutoffs), self.score_range)
+        self.store.add(batch_id, digest, periods, seen.to_bytes())
 
     def _state(self) -> MonitorState:
         """What the monitor keeps, or what the first batch will make it keep."""
@@ -324,6 +340,16 @@ class Monitor:
     def _check_same(self, name: str, value: object, known: object) -> None:
         if value != known:
             raise InputError(f"must be {known!r}, as in {self.location}, got {value!r}", name)
+
+
+def _with_cutoffs(state: MonitorState, period: str, everyone: ScoreSketch) -> MonitorState:
+    """The state with new cutoffs, if a period begins and twice as many people have been counted as before.
+
+    All rows that are compared with each other are counted at the same cutoffs.
+    """
+    if period == state.last_period or everyone.size < 2 * state.chosen_at:
+        return state
+    return replace(state, cutoffs=cutoffs_of(everyone), chosen_at=everyone.size)
 
 
 def _sorted_scores(rows: Predictions) -> dict[Key, FloatArray]:
@@ -353,44 +379,32 @@ def _read_periods(store: SqlStore, names: Sequence[str], comparison: Comparison)
         yield Period(name, look, newer, sketch, comparison)
 
 
-# A period's own numbers rest on its content, and its alarm on the content of the 256 periods up to it. What
-# was found is remembered for each question, with the marks of these.
+# A period's own numbers rest on its content, and those of an alarm on the periods since the evidence grew.
+# What was found is remembered for each question, with the marks of these. So is the evidence, to which the
+# batches that came since are added.
 
 
 class _Memo(NamedTuple):
-    """What is remembered of a period: its stamp, and its outline where there is a bound.
+    """What is remembered of a period: its result, which holds for the periods whose marks sum to `basis`."""
 
-    The result, if there is one, holds for the periods whose marks sum to `basis`.
-    """
-
-    stamp: str
-    outline: Outline | None
-    basis: str = ""
-    result: PeriodResult | None = None
+    basis: str
+    result: PeriodResult
 
     def to_bytes(self) -> bytes:
-        outline, parts = (None, []) if self.outline is None else self.outline.describe()
-        result = None if self.result is None else asdict(self.result)
-        header = {"stamp": self.stamp, "basis": self.basis, "result": result, "outline": outline}
-        return join_parts(header, parts)
+        return json.dumps({"basis": self.basis, "result": asdict(self.result)}).encode()
 
     @classmethod
     def from_bytes(cls, payload: bytes, name: str) -> _Memo:
-        header, parts = split_parts(payload, name)
         with reading(name):
-            result, outline = header["result"], header["outline"]
-            return cls(
-                header["stamp"],
-                None if outline is None else Outline.restore(outline, parts),
-                header["basis"],
-                None if result is None else _as_result(result),
-            )
+            values = parse_json(payload)
+            return cls(values["basis"], _as_result(values["result"]))
 
 
 def _as_result(values: dict[str, Any]) -> PeriodResult:
     alarm, interval = values["alarm"], values["interval"]
     if alarm is not None:
-        alarm = WindowResult(**{**alarm, "interval": Interval(**alarm["interval"])})
+        measured = alarm["interval"]
+        alarm = WindowResult(**{**alarm, "interval": None if measured is None else Interval(**measured)})
     interval = None if interval is None else Interval(**interval)
     return PeriodResult(**{**values, "interval": interval, "alarm": alarm})
 
@@ -400,75 +414,83 @@ class _Series:
 
     def __init__(self, store: SqlStore, watch: Watch) -> None:
         self._store, self._watch = store, watch
-        _, self._stamps = store.periods()
+        self._state, self._stamps = store.periods()
         self._names = list(self._stamps)
         self._sums = list(accumulate(map(mark_of, self._names, self._stamps.values()), initial=0))
-        self._span = 1 if watch.max_mcdp is None else LONGEST
         # What another version remembers is not used.
         question = json.dumps([__version__, asdict(watch)])
-        self._kind = f"series-{sha256_of(question.encode())[:16]}"
-        self._memos: dict[str, _Memo] = {}
+        self._question = sha256_of(question.encode())[:16]
 
     def results(self, last: int | None) -> list[PeriodResult]:
         """The results of all periods, or of the last so many."""
-        start = 0 if last is None else max(0, len(self._names) - last)
         if not self._names:
             return []
-        recalled = self._store.recall(self._kind, self._names[max(0, start - self._span + 1)])
-        for name, payload in recalled.items():
-            memo = _Memo.from_bytes(payload, f"what is remembered of {name}")
-            if memo.stamp == self._stamps.get(name):
-                self._memos[name] = memo
-        changed = [index for index in range(start, len(self._names)) if not self._is_settled(index)]
-        if changed:
-            learned = {name: memo.to_bytes() for name, memo in self._measure(changed)}
-            self._store.remember(self._kind, learned)
-        results = [self._memos[name].result for name in self._names[start:]]
-        return [result for result in results if result is not None]
+        start = 0 if last is None else max(0, len(self._names) - last)
+        self._began = self._detect()
+        kind = f"series-{self._question}"
+        recalled = self._store.recall(kind, self._names[start])
+        known = {
+            name: _Memo.from_bytes(payload, f"what is remembered of {name}")
+            for name, payload in recalled.items()
+        }
+        bases = {self._names[index]: self._basis(index) for index in range(start, len(self._names))}
+        changed = [name for name, basis in bases.items() if name not in known or known[name].basis != basis]
+        learned = {result.period: _Memo(bases[result.period], result) for result in self._measure(changed)}
+        if learned:
+            self._store.remember(kind, {name: memo.to_bytes() for name, memo in learned.items()})
+        return [(learned.get(name) or known[name]).result for name in bases]
 
-    def _is_settled(self, index: int) -> bool:
-        memo = self._memos.get(self._names[index])
-        return memo is not None and memo.basis == self._basis(index)
+    def _detect(self) -> dict[str, str]:
+        """The periods that were the newest when there was enough evidence for an alarm.
+
+        For each, the period since which the evidence had been growing.
+        """
+        if self._watch.max_mcdp is None:
+            return {}
+        assert self._state is not None
+        detector, kind = Detector(self._watch), f"evidence-{self._question}"
+        for payload in self._store.recall(kind).values():
+            detector.restore(payload, "the evidence so far")
+        new = self._state.look - detector.look
+        looks = self._store.looks(detector.look + 1, self._state.look)
+        for name, payload in foretold(looks, new, "batches"):
+            if detector.add(Look.from_bytes(payload, name)) >= detector.needed:
+                detector.alarms[detector.newest] = detector.started()
+        if new > 0:
+            self._store.remember(kind, {"": detector.to_bytes()})
+        return detector.alarms
+
+    def _first(self, index: int) -> int:
+        """Where the window of a period's alarm begins; with the period where it has none."""
+        began = self._began.get(self._names[index], self._names[index])
+        return min(index, max(bisect_left(self._names, began), index + 1 - LONGEST))
 
     def _basis(self, index: int) -> str:
         """The sum of the marks of the periods that the result of one rests on."""
-        return f"{(self._sums[index + 1] - self._sums[max(0, index + 1 - self._span)]) % 2**256:x}"
+        first = self._first(index)
+        return f"{(self._sums[index + 1] - self._sums[first]) % 2**256:x} {self._names[index] in self._began}"
 
-    def _measure(self, changed: Sequence[int]) -> Iterator[tuple[str, _Memo]]:
-        """Measure some periods; their alarms need the outlines of those before them."""
-        watch, wanted = self._watch, {self._names[index] for index in changed}
-        first = max(0, changed[0] - self._span + 1)
-        names = self._names[first : changed[-1] + 1]
-        search = None
-        if watch.max_mcdp is not None:
-            search = AlarmSearch(watch, lambda some: _read_periods(self._store, some, watch.comparison))
-        unread = {
-            name: None
-            for name in names
-            if name not in self._memos or (name in wanted and self._memos[name].result is None)
-        }
-        read = _read_periods(self._store, list(unread), watch.comparison)
-        for index, name in enumerate(names, start=first):
-            period, memo = next(read) if name in unread else None, self._memos.get(name)
-            if memo is None:
-                assert period is not None
-                memo = _Memo(self._stamps[name], None if search is None else Outline.of(period))
+    def _measure(self, changed: Sequence[str]) -> Iterator[PeriodResult]:
+        """Measure some periods, and what MCDP was since their alarms began."""
+        watch, recent = self._watch, dict[str, Period]()
+        for period in _read_periods(self._store, changed, watch.comparison):
+            recent[period.name] = period
             alarm = None
-            if search is not None:
-                assert memo.outline is not None
-                search.add(name, memo.outline, period)
-                alarm = search.alarm() if name in wanted else None
-            if name in wanted:
-                result = _answer(period, watch) if memo.result is None else memo.result
-                memo = memo._replace(basis=self._basis(index), result=replace(result, alarm=alarm))
-            if self._memos.get(name) is not memo:
-                self._memos[name] = memo
-                yield name, memo
+            if period.name in self._began:
+                index = bisect_left(self._names, period.name)
+                names = self._names[self._first(index) : index + 1]
+                unread = [name for name in names if name not in recent]
+                recent |= zip(unread, _read_periods(self._store, unread, watch.comparison), strict=True)
+                alarm = measure_window([recent[name] for name in names], watch)
+            elif watch.max_mcdp is not None:
+                alarm = alarm_in(period, watch)
+            yield replace(_answer(period, watch), alarm=alarm)
+            for name in sorted(recent)[:-LONGEST]:
+                del recent[name]
 
 
-def _answer(period: Period | None, watch: Watch) -> PeriodResult:
+def _answer(period: Period, watch: Watch) -> PeriodResult:
     """What there is to say of a period, but for its alarm."""
-    assert period is not None
     if period.missing:
         return PeriodResult(period.name, period.rows, None, missing=period.missing)
     return PeriodResult(

@@ -136,6 +136,7 @@ _STATED = NormalDist().inv_cdf(0.995)  # DataSketches states the error of one ra
 _CHECKPOINTS = 10_000
 
 Key = tuple[Group, int | None]
+"""A group, and the label of its people; None where there are no labels."""
 
 
 class ScoreSketch:
@@ -306,7 +307,7 @@ def restore_sketch(header: dict[str, Any], parts: Sequence[bytes], name: str) ->
     with reading(name):
         sketch = ScoreSketch(score_range=header["score_range"], k=header["k"])
         sketch.resolution = as_fraction(header["resolution"], "resolution")
-        for key, part in zip(_read_keys(header["keys"]), parts, strict=True):
+        for key, part in zip(read_keys(header["keys"]), parts, strict=True):
             check_kll(part, sketch.k, sketch.score_range)
             sketch._sketches[key] = kll.deserialize(part)
     return sketch
@@ -356,7 +357,7 @@ def plain_group(group: Group) -> Any:
     return list(parts) if isinstance(group, tuple) else group
 
 
-def _read_keys(keys: Any) -> list[Key]:
+def read_keys(keys: Any) -> list[Key]:
     """The groups and labels of a header: distinct, and with a label each or none at all."""
     checked: dict[Key, None] = {}
     for group, label in keys:

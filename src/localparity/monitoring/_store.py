@@ -1,8 +1,8 @@
 """Where a monitor keeps what it knows: a SQLite file in its folder, or a PostgreSQL server.
 
 Everything is in two tables. A row of the first has a kind, a name, a payload and a checksum of all three: the
-state of the monitor, a period, or what was remembered of one. The second has the ids of the batches that were
-counted and the digests of their rows. A batch changes its period, its id and the state in one transaction.
+state of the monitor, a period, what alarms need of a batch, or what was remembered. The second has the ids of
+the batches that were counted and the digests of their rows. A batch changes all of them in one transaction.
 
 A changed byte of a SQLite file is noticed, or changes nothing: payloads have checksums, the state has the sum
 of the marks of all periods, so that none can be hidden, and batches are looked for in two indexes each.
@@ -86,7 +86,8 @@ class MonitorState:
     """What a monitor knows in addition to its periods.
 
     The first batch fixes `every` and `score_range`, the first that has them `columns`. `total` is the sum of
-    the marks of all periods.
+    the marks of all periods. Alarms count people at or below the `cutoffs`, which were chosen when so many
+    people had been counted as `chosen_at` says. `last_period` is that of the last batch.
     """
 
     every: Every
@@ -96,6 +97,9 @@ class MonitorState:
     look: int = 0
     total: int = 0
     removed: RemovedPeriods | None = None
+    last_period: str = ""
+    cutoffs: tuple[float, ...] = ()
+    chosen_at: int = 0
 
     @classmethod
     def from_bytes(cls, payload: bytes, name: str) -> MonitorState:
@@ -112,6 +116,9 @@ class MonitorState:
                 as_count(values["look"], "look", at_least=0),
                 int(values["total"], 16),
                 None if removed is None else RemovedPeriods(*removed),
+                str(values["last_period"]),
+                tuple(map(float, values["cutoffs"])),
+                as_count(values["chosen_at"], "chosen_at", at_least=0),
             )
 
     def to_bytes(self) -> bytes:
@@ -139,8 +146,9 @@ Execute = Callable[..., list[Any]]
 """Takes a query with ? for each value, and the values; returns the rows."""
 _SECONDS = 600.0  # how long a writer waits for others
 _LONGEST = 2**29  # the most bytes of a value in a SQLite file
-_FORMAT = 6
+_FORMAT = 7
 _AT_ONCE = 64
+_LOOKS_AT_ONCE = 1024
 _TABLES = (
     "CREATE TABLE localparity_rows (monitor {text} NOT NULL, kind {text} NOT NULL, name {text} NOT NULL, "
     "stamp TEXT NOT NULL, payload {blob} NOT NULL, PRIMARY KEY (monitor, kind, name))",
@@ -418,11 +426,27 @@ class SqlStore:
             raise InputError("is damaged: its indexes of the batches do not agree", self.name)
         return answers.pop()
 
-    def add(self, batch_id: str, digest: str, periods: Mapping[str, StoredPeriod], look: int) -> None:
-        """Replace the period of a batch, and everyone, by what they are with the batch."""
+    def add(self, batch_id: str, digest: str, periods: Mapping[str, StoredPeriod], look: bytes) -> None:
+        """Replace the period of a batch, and everyone, by what they are with the batch, and keep its look."""
         query = "INSERT INTO localparity_batches (monitor, id, digest) VALUES (?, ?, ?)"
         self._select(query, batch_id, digest)
-        self._replace(periods, look=look)
+        number = periods[EVERYONE].look
+        self._put("look", {_look_name(number): look})
+        self._replace(periods, look=number)
+
+    def looks(self, first: int, last: int) -> Iterator[tuple[str, bytes]]:
+        """What alarms need of each batch, from one number to another, and what messages call it."""
+        query = (
+            "SELECT name, stamp, payload FROM localparity_rows WHERE monitor = ? AND kind = 'look' AND "
+            "name BETWEEN ? AND ? ORDER BY name"
+        )
+        for start in range(first, last + 1, _LOOKS_AT_ONCE):
+            wanted = range(start, min(start + _LOOKS_AT_ONCE, last + 1))
+            rows = self._select(query, _look_name(wanted[0]), _look_name(wanted[-1]))
+            if [name for name, _, _ in rows] != list(map(_look_name, wanted)):
+                raise InputError("is damaged: a batch that it counted is missing", self.name)
+            for name, stamp, payload in rows:
+                yield f"{name} in {self.name}", self._checked("look", name, stamp, payload)
 
     def remove(self, names: Sequence[str], removed: RemovedPeriods) -> None:
         """Remove some periods and what is remembered of them."""
@@ -494,3 +518,8 @@ def _is_whole(kind: str, name: Any, stamp: Any, payload: Any) -> bool:
 def _stamp_of(kind: str, name: str, payload: bytes) -> str:
     """The checksum of a row."""
     return sha256_of(f"{kind} {name}\n".encode() + payload)
+
+
+def _look_name(number: int) -> str:
+    """The name of a look; in order, and not among the names of periods."""
+    return f"look {number:015}"

@@ -25,13 +25,15 @@ class Watch:
     criterion, compare : str
         Who is compared, as in `mcdp`.
     min_group_size : int
-        The fewest people that each group must have; of other periods nothing is said.
+        The fewest people that each group must have; of other periods nothing is said, but they add to the
+        evidence for an alarm.
     confidence : float
         The probability that the interval of a period contains the true MCDP.
     max_mcdp : float, optional
         The most that MCDP may be; without it no period raises an alarm.
     alarm_rate : float
-        The most that the probability of any false alarm, ever, may be.
+        The most that the probability of any false alarm, ever, may be, where MCDP is within the bound in
+        every period.
 
     Examples
     --------
@@ -123,8 +125,8 @@ class PeriodResult:
     expected : float or None
         MCDP expected under parity, between groups of these sizes.
     alarm : WindowResult or None
-        The shortest window ending with this period in which MCDP is significantly above `max_mcdp`, adjusted
-        for all windows and looks; None where there is no such window.
+        There is one where MCDP has been significantly above `max_mcdp`, adjusted for all looks, ever: MCDP in
+        the periods, up to this one, since the evidence for it began to grow, the last 32 at most.
     missing : str
         Why there is nothing to compare, else empty.
     groups : dict
@@ -180,12 +182,13 @@ def about(share: float, result: PeriodResult | WindowResult) -> str:
 
 def alarm_sentence(alarm: WindowResult, every: str, max_mcdp: float) -> str:
     """What raised an alarm, by how much."""
-    assert alarm.interval is not None
-    where = f"in {alarm.end}"
+    where, bound = f"in {alarm.end}", f"above the bound of {percent(max_mcdp)}"
     if alarm.periods > 1:
         where = f"over the last {how_many(alarm.periods, every)}, {alarm.start} to {alarm.end},"
-    value, least = about(alarm.interval.estimate, alarm), percent(alarm.interval.low)
-    return f"MCDP {where} is {value}, at least {least}, above the bound of {percent(max_mcdp)}"
+    if alarm.interval is None or within_bound(alarm.interval.estimate, max_mcdp):
+        return f"MCDP has been {bound} {where.rstrip(',')}, by the evidence of all batches"
+    least = "" if within_bound(alarm.interval.low, max_mcdp) else f", at least {percent(alarm.interval.low)}"
+    return f"MCDP {where} is {about(alarm.interval.estimate, alarm)}{least}, {bound}"
 
 
 def quiet_sentence(newest: PeriodResult, max_mcdp: float) -> str:

@@ -60,7 +60,6 @@ class Webhook:
         """
         alarm = newest.alarm
         assert alarm is not None
-        assert alarm.interval is not None
         assert watch.max_mcdp is not None
         question = json.dumps([asdict(watch), self._name])
         name = f"{newest.period} {sha256_of(question.encode())}"
@@ -79,9 +78,9 @@ class Webhook:
                     "end": alarm.end,
                     "periods": alarm.periods,
                     "rows": alarm.rows,
-                    "mcdp": alarm.interval.estimate,
-                    "low": alarm.interval.low,
-                    "high": alarm.interval.high,
+                    "mcdp": alarm.interval and alarm.interval.estimate,
+                    "low": alarm.interval and alarm.interval.low,
+                    "high": alarm.interval and alarm.interval.high,
                     "approximate": alarm.approximate,
                     **asdict(watch),
                 }

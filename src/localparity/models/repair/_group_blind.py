@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -13,6 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from localparity._io._sealed import Files
+from localparity._progress import Forecast
 from localparity._text import group_text
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import (
@@ -255,7 +257,8 @@ class GroupBlindRepair(RepairTransformer):
             plain = AimedScore(weakest, self.unrepaired_mcdp_, None)
             best, least = find_within(dual, partial(self._take, fitted), bound.max_mcdp, plain)
             if best is None:
-                raise _out_of_reach(bound, least)
+                names = {groups[code]: int(sizes[code]) for code in compared}
+                raise _out_of_reach(bound, least, names)
             aim = best.aim
             self._take(fitted, best.score)
         if tested is not None:
@@ -360,13 +363,38 @@ class GroupBlindRepair(RepairTransformer):
         self.promise_ = str(learned["promise"])
 
 
-def _out_of_reach(bound: Bound, least: float) -> OutOfReachError:
-    """Return the error for a bound that no repair of the people fitted on meets."""
-    return OutOfReachError(
+def _out_of_reach(bound: Bound, least: float, sizes: dict[Group, int]) -> OutOfReachError:
+    """Return the error for a bound that no repair of the people fitted on meets, and whom chance keeps off.
+
+    `sizes` are the people compared of each group.
+    """
+    message = (
         f"{setting(max_mcdp=bound.max_mcdp)} is out of reach: group-blind scores leave at least {least:.4f} "
         f"among the people fitted on; use {setting('max_mcdp')} >= {round_up(least):g}, more rows, or a "
         "group-aware repair, which needs the group at prediction"
     )
+    for name, (noise, needed) in noisy_groups(sizes, bound.max_mcdp).items() if bound.epsilon == 0 else ():
+        share = (
+            f"; chance alone makes about {noise:.4f} of it for group {group_text(name)}, of {sizes[name]:,}"
+        )
+        message += share if needed is None else f"{share}; the bound needs about {needed:,} people of it"
+    return OutOfReachError(message)
+
+
+def noisy_groups(sizes: dict[Group, int], max_mcdp: float) -> dict[Group, tuple[float, int | None]]:
+    """Return the groups for which chance alone exceeds a bound: what it makes of MCDP(0), and who is needed.
+
+    It is expected between a group and everyone else where they do not differ, in large samples. No size is
+    enough where everyone else are too few.
+    """
+    kolmogorov, total = math.sqrt(0.5 * math.pi) * math.log(2.0), sum(sizes.values())
+    noisy: dict[Group, tuple[float, int | None]] = {}
+    for name, size in sizes.items():
+        noise = kolmogorov * math.sqrt(1.0 / size + 1.0 / (total - size))
+        if noise > max_mcdp:
+            left = (max_mcdp / kolmogorov) ** 2 - 1.0 / (total - size)
+            noisy[name] = noise, math.ceil(1.0 / left) if left > 0.0 else None
+    return noisy
 
 
 def _finite(values: Any, shape: tuple[int, ...], name: str) -> FloatArray:
@@ -421,12 +449,15 @@ def cross_fit(
     """
     n_groups, of_groups, tables = len(rows.group_names), list[list[Any]](), list[FloatArray]()
     everyone = np.ones(rows.size, dtype=bool)
-    estimators, scores = _fit_without_folds(pair[0], rows, everyone, folds)
-    for label in labels:
-        among = everyone if label is None else rows.labels == label
-        models, table = _fit_without_folds(pair[1], rows, among, folds, n_groups)
-        of_groups.append(models)
-        tables.append(table)
+    with Forecast(1 + len(labels), "fitting models") as work:
+        estimators, scores = _fit_without_folds(pair[0], rows, everyone, folds)
+        work.advance()
+        for label in labels:
+            among = everyone if label is None else rows.labels == label
+            models, table = _fit_without_folds(pair[1], rows, among, folds, n_groups)
+            of_groups.append(models)
+            tables.append(table)
+            work.advance()
     predicted = blind_rows(rows, scores[:, 1], np.stack(tables))
     return Predictors(estimators, tuple(of_groups), n_groups), predicted
 

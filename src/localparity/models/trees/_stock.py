@@ -266,7 +266,7 @@ class StockModel(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
         self.random_state = random_state
 
     def fit(self, X: Any, y: NDArray[Any], *, sample_weight: FloatArray | None = None) -> Self:
-        """Fit the model, with folds of its own."""
+        """Fit the model, with five folds."""
         if sample_weight is not None and not (sample_weight > 0.0).all():
             indexes = np.flatnonzero(sample_weight > 0.0)
             X, y, sample_weight = _safe_indexing(X, indexes), y[indexes], sample_weight[indexes]

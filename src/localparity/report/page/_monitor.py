@@ -19,6 +19,7 @@ from localparity._validation import OutputExistsError
 from localparity.auditing._tables import ReportTable, Shown
 from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS
 from localparity.metrics import Interval
+from localparity.metrics._within import within_bound
 from localparity.monitoring import Monitor, PeriodResult, Watch, WindowResult
 from localparity.monitoring._watch import APPROXIMATE, about, how_many, rows_text, without_alarm
 from localparity.report.displays._base import thin_steps
@@ -55,12 +56,15 @@ class MonitorDocument:
         """What there is to say now."""
         newest, bound = self.series[-1], self.watch.max_mcdp
         alarm = newest.alarm
-        if bound is not None and alarm is not None and alarm.interval is not None:
+        if bound is not None and alarm is not None:
             last = f"the last {how_many(alarm.periods, self.monitor.every)}"
-            over = last if alarm.periods > 1 else alarm.end
+            over, above = last if alarm.periods > 1 else alarm.end, f"above the bound of {100 * bound:g}%"
+            if alarm.interval is None or within_bound(alarm.interval.estimate, bound):
+                return f"Alarm: MCDP over {over} has been {above}"
             least = math.floor(100 * alarm.interval.low)
-            value = f"{whole_percent(alarm.interval.estimate)}, at least {least}%"
-            return f"Alarm: MCDP over {over} is {value}, above the bound of {100 * bound:g}%"
+            value = whole_percent(alarm.interval.estimate)
+            value += "" if within_bound(alarm.interval.low, bound) else f", at least {least}%"
+            return f"Alarm: MCDP over {over} is {value}, {above}"
         if newest.interval is None:
             return f"Nothing to compare in {newest.period}: {newest.missing}"
         value = f"MCDP in {newest.period} is {whole_percent(newest.interval.estimate)}"
@@ -161,8 +165,8 @@ class MonitorDocument:
             notes["Approximate"] = APPROXIMATE
         if watch.max_mcdp is not None:
             notes["Alarms"] = (
-                f"MCDP significantly above the bound in a {every}, or over the last 2, 4, 8, ..., 256; the "
-                f"chance of ever raising a false one is at most {watch.alarm_rate:g}"
+                f"MCDP above the bound, by one {every} alone or by the evidence of all so far; if MCDP is "
+                f"within it in every {every}, the chance of ever raising one is at most {watch.alarm_rate:g}"
             )
         if watch.min_group_size > 1:
             few = f"fewer than {watch.min_group_size} people"
@@ -228,8 +232,9 @@ class MonitorDocument:
 def _alarm_row(point: PeriodResult) -> tuple[str, ...]:
     alarm = point.alarm
     assert alarm is not None
-    assert alarm.interval is not None
     counts = [Shown(f"{number:,}", number) for number in (alarm.periods, alarm.rows or 0)]
+    if alarm.interval is None:
+        return (alarm.start, alarm.end, *counts, "-", "-")
     value = Shown(about(alarm.interval.estimate, alarm), alarm.interval.estimate)
     return (alarm.start, alarm.end, *counts, value, Shown(percent(alarm.interval.low), alarm.interval.low))
 

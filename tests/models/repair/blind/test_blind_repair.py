@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import ks_2samp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import localparity as lp
 from blind_designs import BlindPeople, census, mixed
 from localparity.models import GroupBlindRepair
+from localparity.models.repair._group_blind import noisy_groups
 
 CRITERIA = ("demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds")
 PEOPLE = census(np.random.default_rng(0), 3000)
@@ -320,3 +322,18 @@ def test_rows_of_no_weight_say_nothing() -> None:
         PEOPLE.scores[500:], PEOPLE.probabilities[:, 500:], PEOPLE.labels[500:], PEOPLE.groups[500:]
     )
     np.testing.assert_allclose(repaired(fitted(weights=weights), NEW), repaired(fitted(rest), NEW), atol=0.01)
+
+
+def test_groups_that_chance_keeps_off_a_bound_are_named() -> None:
+    rng = np.random.default_rng(0)
+    drawn = [ks_2samp(rng.random(130), rng.random(4000)).statistic for _ in range(400)]
+    ((noise, needed), *_) = noisy_groups({"small": 130, "large": 4000}, 0.05).values()
+    assert noise == pytest.approx(np.mean(drawn), abs=0.006)  # a deviation of 0.0012, and small samples
+    assert needed is not None
+    assert noisy_groups({"small": needed, "large": 4000}, 0.05) == {}
+    assert "small" in noisy_groups({"small": needed - 1, "large": 4000}, 0.05)
+    assert noisy_groups({"small": 130, "large": 100}, 0.05)["small"][1] is None
+    groups = np.where(rng.random(1000) < 0.08, "few", "many")
+    chances = np.column_stack([groups == "few", groups == "many"]) * 0.2 + 0.4
+    with pytest.raises(ValueError, match=r"chance alone makes about 0\.\d+ of it for group few, of \d+"):
+        GroupBlindRepair(0.01).fit(rng.random(1000), sensitive_features=groups, group_probabilities=chances)
