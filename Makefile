@@ -100,7 +100,7 @@ test-versions: $(VENV)/.development
 faults: $(VENV)/.development
 	PYTHONPATH=tests:tests/support $(BIN)/python -m faults --write
 
-# Ten thousand generated bad files and argument lists; results/campaign.md.
+# Ten thousand generated bad files and argument lists, and files that lie with fitting checksums; results/campaign.md.
 campaign: $(VENV)/.development
 	PYTHONPATH=tests:tests/support $(BIN)/python -m campaign --write
 	PYTHONPATH=tests:tests/support $(BIN)/python -m campaign --lies 3000 --write

@@ -100,6 +100,19 @@ def crossing(sizes: Sequence[int], height: float) -> Design:
     return draw
 
 
+def waves(sizes: Sequence[int], height: float) -> Design:
+    """The gap is a sine of one period, so that the curves cross in the middle."""
+    places = np.linspace(0.0, 1.0, 20_001)
+    below = places + height * np.sin(2.0 * np.pi * places)
+
+    def draw(rng: Rng) -> Drawn:
+        ranks = rng.random(sum(sizes))
+        groups = np.repeat([0, 1], sizes)
+        return Drawn(np.where(groups == 1, ranks, np.interp(ranks, below, places)), groups)
+
+    return draw
+
+
 def labelled(size: int) -> Design:
     """Parity given the label, with base rates that differ."""
 

@@ -16,6 +16,7 @@ from blind_designs import BlindDesign, BlindPeople
 from localparity.metrics._gap_curve import gap_curves
 from localparity.models import GroupBlindRepair, ScoreRepair
 from localparity.uncertainty._bands import upper_ends
+from localparity.uncertainty._intervals import measured_pair
 
 
 def misses(design: Design, truth: float, **options: Any) -> Callable[[Rng], bool]:
@@ -256,8 +257,7 @@ def upper_misses_somewhere(
         drawn = design(rng)
         rows = lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups)
         curves = gap_curves(lp.ScoreCounts.from_predictions(rows), lp.Comparison(**options))
-        most = np.array([curve.mcdp_at(epsilons) for curve in curves])
-        ends = upper_ends(curves, most[:, 0], most, 0.1).max(axis=0)
+        ends = upper_ends([measured_pair(curve, epsilons) for curve in curves], 0.1).max(axis=0)
         assert (np.diff(ends) <= 0.0).all()
         return bool((ends < np.array([truth(epsilon) for epsilon in epsilons.tolist()]) - 1e-9).any())
 

@@ -36,6 +36,7 @@ COMMANDS = {
     "gpu_step": "python -m benchmarks.gpu_step",
     "ground": "make bench",
     "impact": "make promises",
+    "ingredients": "python -m benchmarks.ingredients",
     "intervals": "make promises",
     "monitor_delays": "python -m benchmarks.monitors",
     "monitor_scale": "python -m benchmarks.monitor_scale --write",

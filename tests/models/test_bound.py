@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import localparity as lp
 from known_truth import Fall, KnownTruthClassifier, draw_people
@@ -249,3 +250,41 @@ def test_a_window_so_wide_that_everything_is_within_the_bound_is_refused(kind: s
 
 def test_a_number_that_is_shortened_never_falls() -> None:
     assert [round_up(value) for value in (0.12, 0.12 + 1e-16, 0.12345)] == [0.12, 0.1201, 0.1235]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "max_mcdp", "expected"),
+    [
+        ((20_000, 20_000), 0.05, 0.2),  # chance hides little of the bound
+        ((3_250, 6_750), 0.05, 0.5),  # no more than half of all people
+        ((3_250, 6_750), 0.08, 0.3),
+        ((3_250, 6_750, 6_750), 0.08, 0.3),  # the two smallest groups
+        ((500, 500), 0.0, 0.5),
+    ],
+)
+def test_as_many_are_held_out_as_the_bound_needs(
+    sizes: tuple[int, ...], max_mcdp: float, expected: float
+) -> None:
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    bound = Bound(max_mcdp, confidence=0.9)
+    assert bound.share_held_out(0.2, groups, np.zeros(groups.size)) == pytest.approx(expected, abs=0.02)
+    assert bound.share_held_out(0.7, groups, np.zeros(groups.size)) == 0.7
+
+
+def test_people_of_one_label_may_be_few() -> None:
+    groups, labels = np.tile([0, 1], 10_000), np.repeat([0.0, 1.0], [18_000, 2_000])
+    shares = [
+        Bound(0.1, criterion=criterion, confidence=0.9).share_held_out(0.1, groups, labels)
+        for criterion in ("demographic_parity", "predictive_equality", "equal_opportunity", "equalized_odds")
+    ]
+    assert shares == [0.1, 0.1, 0.5, 0.5]
+
+
+def test_half_of_ten_thousand_people_are_enough_to_promise_five_points() -> None:
+    """A fifth was held out whatever the bound, of whom 7 points were the least that could be promised."""
+    census = lp.datasets.make_census(10_000, random_state=0)
+    people = census.data[["age", "education_years"]], census.target
+    model = lp.models.RepairedClassifier(LogisticRegression(), max_mcdp=0.05, confidence=0.9, random_state=0)
+    model.fit(*people, sensitive_features=census.sensitive_features)
+    assert model.promise_.startswith("With probability 0.9, MCDP(0) is at most 0.05 in the population")
+    assert "5,000 people" in model.promise_

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 import subprocess
@@ -22,7 +23,7 @@ import localparity as lp
 from localparity._io._files import limit_work
 from localparity.monitoring import Monitor, Watch, _monitor
 from localparity.monitoring._alarms import LONGEST
-from localparity.monitoring._store import SqlStore
+from localparity.monitoring._store import MonitorState, SqlStore
 
 pytest.importorskip("datasketches")
 
@@ -70,7 +71,8 @@ def test_batches_count_once_and_settings_stay(location: str) -> None:
     assert again.version() == version
     assert again.append(rows, at=NOON, batch_id="b", allow_duplicate=True)
     assert again.version() != version
-    assert [(point.period, point.rows) for point in again.series()] == [("2026-05-17T12", 4)]
+    series = again.series(Watch(min_group_size=1))
+    assert [(point.period, point.rows) for point in series] == [("2026-05-17T12", 4)]
     again.watch(Watch(max_mcdp=0.25))
     assert Monitor(location).watched == Watch(max_mcdp=0.25)
     with pytest.raises(ValueError, match=r"every must be 'hour', as in .*, got 'day'"):
@@ -359,3 +361,10 @@ def _pointers(page: int, number: int, size: int) -> bytes:
         + page.to_bytes(4, "big")
     )
     return (head + places).ljust(start, b"\x00") + (page.to_bytes(4, "big") + b"\x01") * number
+
+
+@pytest.mark.parametrize("removed", ["<f8", ["2026-05-01", "2026-05-02", "x"], [1, 2, None]])
+def test_removed_periods_that_cannot_be_counted_are_refused(removed: Any) -> None:
+    values = json.loads(MonitorState("day", (0.0, 1.0)).to_bytes()) | {"removed": removed}
+    with pytest.raises(ValueError, match="the state is damaged: periods must be an integer"):
+        MonitorState.from_bytes(json.dumps(values).encode(), "the state")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity._io._files import seal_json
+from localparity._io._files import seal_json, sha256_of
 from localparity.paper import Run, Store
 from localparity.paper import _runs as _grids
 from localparity.paper._store import DamagedRunWarning, OutdatedRunWarning, PartScores, Record
@@ -171,3 +171,26 @@ def test_runs_with_settings_that_changed_since_are_left_out_and_counted(
     with pytest.warns(OutdatedRunWarning, match="1 runs in .* changed"):
         assert store.records() == []
     assert store.missing([Run("adult", "diffmcdp", 0.3, 0)]) != []
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1 no Parquet PAR1"])
+def test_scores_that_are_no_table_under_a_checksum_that_fits_are_named(
+    content: bytes, tmp_path: Path
+) -> None:
+    store = Store(tmp_path)
+    store.add(*trained())
+    (scores,), (path,) = store.runs.glob("*.parquet"), store.runs.glob("*.json")
+    scores.write_bytes(content)
+    facts = json.loads(path.read_text()) | {"scores_sha256": sha256_of(content)}
+    path.write_bytes(seal_json(facts))
+    with pytest.raises(ValueError, match=r"\.parquet is damaged"):
+        store.scores(RUN)
+
+
+def test_metrics_that_are_none_are_set_aside(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.add(*trained())
+    (path,) = store.runs.glob("*.json")
+    path.write_bytes(seal_json(json.loads(path.read_text()) | {"metrics": "x"}))
+    with pytest.warns(DamagedRunWarning):
+        assert RUN not in store

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import localparity as lp
 from localparity.metrics._gap_curve import GapCurve
 from localparity.uncertainty import _bands as _upper
 from localparity.uncertainty._bands import (
+    Steps,
     band_radius,
     hoeffding_margin,
     shared_end,
@@ -19,13 +21,14 @@ from localparity.uncertainty._bands import (
     threshold_end,
     upper_ends,
 )
+from localparity.uncertainty._intervals import measured_pair
 
 ERRORS = (0.5, 0.2, 0.05, 0.01)
 
 
 def upper_end(curves: list[GapCurve], epsilon: float, confidence: float) -> float:
-    most = np.array([curve.mcdp_at(np.array([0.0, epsilon])) for curve in curves])
-    return float(upper_ends(curves, most[:, 0], most[:, 1:], 1.0 - confidence).max())
+    pairs = [measured_pair(curve, np.array([epsilon])) for curve in curves]
+    return float(upper_ends(pairs, 1.0 - confidence).max())
 
 
 def largest_tail(measured: float, gap: float, sizes: tuple[int, int]) -> float:
@@ -95,17 +98,108 @@ def test_it_covers_a_gap_at_one_threshold(sizes: tuple[int, int], confidence: fl
         assert (ends >= truth - 1e-12).mean() >= confidence - 3.0 * error
 
 
-def test_a_window_takes_the_band_of_the_pair_only_where_it_is_shorter() -> None:
-    knots, gap = np.array([0.0, 0.5, 0.6, 1.0]), np.array([0.1, 0.5, 0.1, 0.0])
+def passing_windows(curve: GapCurve, epsilon: float) -> list[slice]:
+    """The steps that windows of a half-width, or wider ones, touch: all of them, one after the other."""
+    begins, ends = np.append(0.0, curve.knots), np.append(curve.knots, 1.0)
+    return [
+        slice(first, last + 1)
+        for first in range(begins.size)
+        for last in range(first, begins.size)
+        if ends[last] - begins[first] >= 2.0 * epsilon or (begins[first] == 0.0 and ends[last] >= epsilon)
+    ]
+
+
+def random_curve(seed: int, sizes: tuple[int, int]) -> GapCurve:
+    rng = np.random.default_rng(seed)
+    scores = [np.round(rng.beta(*rng.uniform(0.5, 4.0, 2), size), seed % 4 + 1) for size in sizes]
+    groups = np.repeat([0, 1], sizes)
+    return lp.gap_curve(lp.Predictions.from_arrays(None, np.concatenate(scores), sensitive_features=groups))
+
+
+def passes(gap: Any, left: float, right: float, inside: float) -> bool:
+    """Whether the gaps of a window are of these sizes: of one sign, or turning where they jump."""
+    for size in (gap, -gap):
+        if size[0] >= left and size[-1] >= right and size.min() >= inside:
+            return True
+        before = np.append(-np.inf, size[:-1])
+        turns = (np.maximum(before, size) >= right) & (-size >= right)
+        if size[0] >= left and abs(size[-1]) >= right and turns.any():
+            return True
+    return False
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_windows_are_sought_as_the_definition_says(seed: int) -> None:
+    curve = random_curve(seed, (12, 15))
+    steps, rng = Steps.of(curve), np.random.default_rng(seed)
+    gap, found = np.append(0.0, curve.gap), []
+    for _ in range(60):
+        epsilon, sizes = rng.uniform(0.0, 0.4), np.sort(rng.uniform(-0.3, 0.5, 3))[::-1].tolist()
+        found.append(steps.carries(epsilon, *sizes))
+        assert found[-1] == any(passes(gap[window], *sizes) for window in passing_windows(curve, epsilon))
+    assert 0 < sum(found) < 60
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("sizes", [(40, 60), (300, 200)])
+def test_the_end_of_windows_is_the_largest_that_some_window_passes(seed: int, sizes: tuple[int, int]) -> None:
+    curve, error = random_curve(seed, sizes), 0.1
+    gap = np.append(0.0, curve.gap)
+    radius = float(band_radius(sizes, 0.4 / 3.0 * error))
+    values = np.append(0.0, np.unique(np.abs(gap)))
+
+    def least(end: float, share: float) -> float:
+        """The least gap at one threshold by which an end is not rejected; any where 0 does not."""
+        kept = [x for x in values if threshold_end(float(x), sizes, share * error) >= end]
+        return -1.0 if kept and kept[0] == 0.0 else min(kept, default=2.0)
+
+    for epsilon in (0.02, 0.1, 0.3):
+        found = upper_end([curve], epsilon, 0.9)
+        assert curve.mcdp(epsilon) <= found <= upper_end([curve], 0.0, 0.9)
+        windows = passing_windows(curve, epsilon)
+        # Just above the end no window is left; well below it, one is. The grid has 128 steps.
+        for end, expected in ((found + 1e-3, False), (found - 0.015, True)):
+            given = least(end, 0.9), least(end, 0.1 / 3.0), end - radius
+            if end > threshold_end(0.0, sizes, 0.09):
+                assert any(passes(gap[window], *given) for window in windows) == expected
+
+
+def test_on_a_plateau_the_end_is_as_close_as_at_epsilon_0() -> None:
+    knots, gap = np.array([0.0, 0.3, 0.7, 1.0]), np.array([0.05, 0.3, 0.05, 0.0])
     curve = GapCurve(knots, gap, (0, 1), (1000, 1000))
-    ends = [upper_end([curve], epsilon, 0.9) for epsilon in (0.0, 0.01, 0.06)]
-    assert ends[0] == ends[1] == threshold_end(0.5, (1000, 1000), 0.09)
-    assert ends[2] == pytest.approx(0.1 + float(band_radius((1000, 1000), 0.01)))
+    ends = [upper_end([curve], epsilon, 0.9) for epsilon in (0.0, 0.1, 0.19, 0.21)]
+    assert ends[0] == ends[1] == ends[2] == pytest.approx(threshold_end(0.3, (1000, 1000), 0.09))
+    assert ends[3] < 0.16
+
+
+def test_of_very_many_steps_blocks_are_no_lower() -> None:
+    rng = np.random.default_rng(0)
+    knots = np.sort(rng.random(10_000))
+    gap = np.append(rng.uniform(-1.0, 1.0, 9_999), 0.0)
+    steps = Steps.of(GapCurve(knots, gap, (0, 1), (10, 10)))
+    assert steps.begins.size <= 4097
+    places = np.searchsorted(steps.begins, knots, side="right") - 1
+    assert (steps.sizes[:, places] >= [gap, -gap]).all()
+
+
+@pytest.mark.parametrize("second", [[0.1, 0.8], [0.5, 0.9]])
+def test_it_covers_the_gap_of_a_window(second: list[float]) -> None:
+    """30% and 0%, or 30% and 60% from the middle on, are below any cutoff of a window around it."""
+    draws, rng, groups = 300, np.random.default_rng(3), np.repeat([0, 1], 80)
+    chance = 0.6 if second[0] == 0.5 else 0.0
+    options = {"sensitive_features": groups, "epsilon": 0.3, "confidence": 0.6, "side": "upper"}
+    held = 0
+    for _ in range(draws):
+        scores = np.append(
+            np.where(rng.random(80) < 0.3, 0.1, 0.8), np.where(rng.random(80) < chance, *second)
+        )
+        held += lp.mcdp_interval(None, scores, **options).high >= 0.3 - 1e-9
+    assert held / draws >= 0.6 - 3.0 * math.sqrt(0.24 / draws)
 
 
 def test_of_several_pairs_the_highest_end_counts() -> None:
     knots, gap = np.array([0.2, 0.8]), np.array([0.3, 0.0])
-    large, small = GapCurve(knots, gap, (0, 1), (500, 500)), GapCurve(knots, gap / 2, (0, 2), (500, 20))
+    large, small = GapCurve(knots, gap, (0, 1), (500, 500)), GapCurve(knots, gap / 1.5, (0, 2), (500, 20))
     assert upper_end([large, small], 0.0, 0.9) == upper_end([small], 0.0, 0.9) > upper_end([large], 0.0, 0.9)
     assert upper_end([GapCurve(knots, gap, (0, 1), (1, 1))], 0.1, 0.99) == 1.0
     assert upper_end([GapCurve(knots, np.array([1.0, 0.0]), (0, 1), (5, 5))], 0.0, 0.9) == 1.0
@@ -146,7 +240,9 @@ def test_no_share_and_gap_with_a_larger_product_are_left_out(sizes: tuple[int, i
     kept &= (below > alone) & (above > alone) & (tail > alone)
     largest = (shares * gaps[:, None])[kept].max()
     found = shared_end(gap * share, sizes, error)
-    assert largest <= found <= max(largest + 0.012, gap * share)
+    # Of ten people, what is possible changes fast with the gap to the rest.
+    wide = 0.05 if first + rest < 20 else 0.012
+    assert largest <= found <= max(largest + wide, gap * share)
 
 
 @pytest.mark.parametrize(

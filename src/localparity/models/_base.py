@@ -128,7 +128,9 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
         seed, fraction = as_seed(self.random_state), self.validation_fraction
         validation = tested = None
         if self.confidence is not None:
-            rows, tested = rows.hold_out(fraction, seed, by_class=Bound.of(self).by_class)
+            bound = Bound.of(self)
+            share = bound.share_held_out(fraction, rows.groups, rows.labels)
+            rows, tested = rows.hold_out(share, seed, by_class=bound.by_class)
         rows = rows._replace(features=self._learn_features(rows.features, rows.weights))
         if tested is not None:
             with warnings.catch_warnings():

@@ -29,9 +29,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from localparity._types import Criterion, FloatArray, Seed
+import numpy as np
+
+from localparity._types import Criterion, FloatArray, IntArray, Seed
 from localparity._validation import InputError, InputWarning, as_bounded_epsilon, as_fraction, as_probability
 from localparity.counts import Comparison
 from localparity.metrics import Interval, mcdp
@@ -48,6 +51,10 @@ _LEAST_GOAL = 1e-3
 _LARGEST_STEP = 4.0
 # How many fits make the first test safer, by how much stronger they are, and than what at least.
 _SAFER, _SAFER_STEP, _LEAST_STRENGTH = 2, 3.0, 0.05
+
+# How much of the bound chance may take among the people of a test, and how many of all are held out at most.
+_CHANCE, _MOST_HELD_OUT = 0.75, 0.5
+_EXPECTED = 0.87  # the mean of Kolmogorov's distribution: what groups that are alike are expected to measure
 
 _AMONG = {
     "demographic_parity": "",
@@ -148,6 +155,22 @@ class Bound(NamedTuple):
     def is_met(self, measured: Measured) -> bool:
         """Whether scores are within the bound; with a confidence, whether they are known to be."""
         return within_bound(measured.at_most, self.max_mcdp)
+
+    def share_held_out(self, least: float, groups: IntArray, labels: FloatArray | IntArray) -> float:
+        """Return the share of rows to test on: `least`, or more up to half where the bound needs as many.
+
+        Of groups that are alike, n_a and n_b people are expected to measure 0.87 sqrt(1 / n_a + 1 / n_b), and
+        what is known of them is half a normal quantile of such roots above. It looks at sizes alone, so that
+        the test holds as if the share had been given.
+        """
+        assert self.confidence is not None
+        off = _EXPECTED + 0.5 * NormalDist().inv_cdf(self.confidence)
+        needed = 0.0
+        for label in Comparison(self.criterion).labels:
+            sizes = np.sort(np.bincount(groups if label is None else groups[labels == label]))[:2]
+            needed = max(needed, float((1.0 / np.maximum(sizes, 1)).sum()))
+        needed *= (off / max(_CHANCE * self.max_mcdp, _LEAST_GOAL)) ** 2
+        return min(max(least, needed), max(least, _MOST_HELD_OUT))
 
     def upper(self, people: Predictions) -> Interval:
         """Return MCDP(epsilon) of the people of a test, and what it is at most in their population."""

@@ -80,6 +80,11 @@ class RemovedPeriods(NamedTuple):
     last: str
     periods: int
 
+    @classmethod
+    def of(cls, first: object, last: object, periods: object) -> RemovedPeriods:
+        """Those that a file names."""
+        return cls(str(first), str(last), as_count(periods, "periods"))
+
 
 @dataclass(frozen=True)
 class MonitorState:
@@ -115,7 +120,7 @@ class MonitorState:
                 None if watch is None else Watch(**watch),
                 as_count(values["look"], "look", at_least=0),
                 int(values["total"], 16),
-                None if removed is None else RemovedPeriods(*removed),
+                None if removed is None else RemovedPeriods.of(*removed),
                 str(values["last_period"]),
                 tuple(map(float, values["cutoffs"])),
                 as_count(values["chosen_at"], "chosen_at", at_least=0),

@@ -199,9 +199,9 @@ class Store:
         import duckdb
 
         path = self._path(run).with_suffix(".parquet")
-        with duckdb.connect() as connection:
+        with reading(str(path), duckdb.Error), duckdb.connect() as connection:
             columns = connection.read_parquet(str(path)).fetchnumpy()
-        return PartScores(columns["score"], columns["group"], columns["label"])
+            return PartScores(columns["score"], columns["group"], columns["label"])
 
     def missing(self, runs: Iterable[Run]) -> list[Run]:
         """Return the runs that are absent or damaged.
@@ -240,7 +240,7 @@ class Store:
         try:
             facts = _parse(path)
             problem = _problem(facts, path.with_suffix(".parquet"))
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             problem = f"{type(error).__name__}: {error}"
         if problem:
             _set_aside(path, problem)

@@ -18,7 +18,7 @@ from localparity._types import FloatArray, IntervalMethod
 from localparity._validation import InputError, as_choice, as_count, as_probability, setting
 from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._score_counts import ScoreCounts
-from localparity.metrics._gap_curve import GapCurve
+from localparity.metrics._gap_curve import GapCurve, units_of
 from localparity.uncertainty._deviations import deviation_resamples, deviations_of
 from localparity.uncertainty._resampling import Draws, Resampled, critical_value, least_resamples, repeat
 
@@ -219,18 +219,25 @@ def band_radii(
 # shares, and the measured MCDP is at least that. A true MCDP of d is rejected where P(X / n_a - Y / n_b <=
 # measured) is at most alpha for all X ~ Bin(n_a, p), Y ~ Bin(n_b, q) with p - q = d, and the upper end is
 # the largest d that is not. The probability falls with d and rises with the measured value, so the end fails
-# with probability at most alpha, at any sizes and with ties. The binomial distribution of the larger sample
-# is bounded by the inequality of Zubkov and Serov (2013), P(X <= k) <= Phi(sign(x - p) sqrt(2 n KL(x, p))),
-# x = (k + 1) / n, 0 <= k < n, with the divergence KL of two Bernoulli laws. The smaller one is summed over
-# its values; where it has more than 1,000 rows, or is so small beside the other that its values show, the
-# larger one is bounded likewise and integrated. The probability is then smooth in p: its supremum is taken
-# over a grid.
+# with probability at most alpha, at any sizes and with ties. Samples of up to 1,000 rows are summed over
+# their values. The law of a larger one is bounded by the inequality of Zubkov and Serov (2013), P(X <= k)
+# <= Phi(sign(x - p) sqrt(2 n KL(x, p))), x = (k + 1) / n, 0 <= k < n, with the divergence KL of two Bernoulli
+# laws. Where the smaller sample is so small beside the other that its values show, lines between the steps of
+# its distribution bound it. The probability is then smooth in p: its supremum is taken over a grid.
 #
-# Epsilon > 0. MCDP does not increase with epsilon, so the end at epsilon 0 holds at every epsilon. A window
-# may have a much smaller gap than one threshold: the smallest gap of the whole window, whose sign may change
-# inside, is at most the measured one and the radius of the band of the pair alone. The smaller of the two
-# ends is taken, and either may fail: the first has 9/10 of alpha and the band the rest. The ends of one pair
-# never rise with epsilon, and hold together at all.
+# Epsilon > 0. In the population some window [l, r] carries MCDP(epsilon) = d: the gap is at least d in size
+# at l, at r and everywhere between. None of this depends on the sample. So a gap of d at one threshold is
+# rejected by what is measured at l with a probability of at most 0.9 alpha, and by what is measured at r with
+# at most alpha / 30. Either the gap has one sign inside: then nowhere is the measured one below d by more
+# than the radius of the band, in that direction alone, but for 2 alpha / 30. Or its sign turns at a score z,
+# where it jumps: then it is d just below z and -d at z, two more thresholds at which a gap of d is rejected
+# with at most alpha / 30 each. The upper end is the largest d that some window passes in either way, of this
+# length or a longer one. It holds at any sizes, for one epsilon at a time. What is not rejected at l is not
+# rejected at epsilon 0 either, and a longer window is one of those that a smaller epsilon allows, so the ends
+# never rise with epsilon. On a plateau the end is as far from the gap as at epsilon 0; where the gap falls to
+# both sides, half-way between the margins at l and at r. The largest d is sought over a grid of gaps at l:
+# windows with less there are rejected above the end of the least gap on the grid that no window has, and
+# there are none with more.
 #
 # A group and everyone. F_g - F_all = q (F_g - F_rest), where q is the share of the rest in the population.
 # Neither factor is known. Of a true share q and gap d to the rest, let p1 = P(Bin(n, q) <= rows of the rest)
@@ -251,10 +258,13 @@ _PLACES = np.sin(0.5 * np.pi * np.sin(0.5 * np.pi * np.linspace(0.0, 1.0, 49)[:,
 _ROUNDING = 1e-9  # measured gaps and sums of shares that differ by less count as equal
 _MOST_SUMMED = 1000
 _CELLS = 96
-_END_HALVINGS = 8
+_FINENESS = 1024  # ends are good to one part in so many of Hoeffding's margin
 _TINY = 1e-300
 _MOST_CLOSE = 50  # so many pairs all have the shortest end
-_FOR_WINDOWS = 0.1  # the part of an error that windows take, in which the band decides
+# The part of an error that windows take, and that of each threshold of theirs but the first.
+_FOR_WINDOWS, _FOR_END = 0.1, 0.1 / 3.0
+_GRID = 128  # how many measured gaps are tried at the left end of a window
+_MOST_STEPS = 4096  # a curve of more steps is looked at in as many blocks, each as high as its highest step
 # Of a group and everyone: the part of an error with which either p-value rejects alone, and how near to 1
 # they count as no nearer.
 _ETA, _KAPPA = 0.02, 0.05
@@ -273,11 +283,23 @@ def threshold_end(measured: float, sizes: tuple[float, float], error: float) -> 
     """What the largest gap of two samples is at most, but for a probability `error`."""
     if measured >= 1.0:
         return 1.0
+    from scipy.special import ndtri
+
     tail = _GapTail(measured, sizes)
     low, high = measured, min(measured + hoeffding_margin(sizes, error), 1.0)
-    for _ in range(_END_HALVINGS):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if tail(middle) > error else (low, middle)
+    least = (high - low) / _FINENESS
+    # The normal quantile of the tail is nearly a line in the gap, which says where to look next: beside its
+    # crossing, so that both ends come close to it.
+    target, at_low, at_high = (float(ndtri(chance)) for chance in (error, 0.6, 0.1 * error))
+    beside = 0.4 * least
+    while high - low > least:
+        share = min(max((at_low - target) / (at_low - at_high), 0.05), 0.95)
+        middle = low + share * (high - low) + min(beside, 0.04 * (high - low))
+        at_middle = float(ndtri(np.clip(tail(middle), _TINY, 1.0 - _ROUNDING)))
+        if at_middle > target:
+            low, at_low, beside = middle, at_middle, max(2.0 * beside, 0.4 * least)
+        else:
+            high, at_high, beside = middle, at_middle, min(2.0 * beside, -0.4 * least)
     return high
 
 
@@ -342,20 +364,39 @@ class _GapTail:
         # Where X / n is known more closely than the values of Y / m are apart, a sum over these rises and
         # falls with the chances, by up to 2% between the two ratios below.
         ratio = smaller / math.sqrt(larger)
-        self._sums = smaller <= _MOST_SUMMED and ratio >= 1.2
-        self._factor = 1.03 if self._sums and ratio < 2.0 else 1.0
-        self._bounded, self._averaged = (larger, smaller) if self._sums else (smaller, larger)
+        sums = smaller <= _MOST_SUMMED and ratio >= 1.2
+        self._factor = 1.03 if sums and ratio < 2.0 else 1.0
+        self._bounded, self._averaged = (larger, smaller) if sums else (smaller, larger)
 
     def __call__(self, gap: float) -> float:
         """The largest probability over the chances of X and Y, whose sum is 1 + `gap`."""
         places = np.clip(_PLACES, _ROUNDING, 1.0 - _ROUNDING) * (1.0 - gap)
         chance, other = gap + places, 1.0 - places
-        share, weight = (_summed if self._sums else _integrated)(self._averaged, other)
+        average = _summed if self._averaged <= _MOST_SUMMED else _integrated
+        share, weight = average(self._averaged, other)
         most = self._most - share
-        below = normal_cdf(signed_root(np.clip(most + 1.0 / self._bounded, 0.0, 1.0), chance, self._bounded))
+        below = (_exact_cdf if self._bounded <= _MOST_SUMMED else _normal_bound)(most, chance, self._bounded)
         below[most < 0.0] = 0.0
         below[most >= 1.0] = 1.0
         return self._factor * float((below * weight).sum(axis=1).max())
+
+
+def _exact_cdf(share: FloatArray, chance: FloatArray, size: float) -> FloatArray:
+    """For each chance (rows), how likely a sample's share is at most some others, by lines between counts.
+
+    A line between the probabilities of two counts is nowhere below the steps, and is smooth in the chance.
+    """
+    values, weight = _summed(size, chance)
+    below = np.cumsum(weight, axis=1)
+    count = np.clip(size * (share - values[:, :1]), 0.0, weight.shape[1] - 1.0)
+    floor = np.minimum(count.astype(np.int64), weight.shape[1] - 2)
+    first = np.take_along_axis(below, floor, axis=1)
+    return np.asarray(first + (count - floor) * (np.take_along_axis(below, floor + 1, axis=1) - first))
+
+
+def _normal_bound(share: FloatArray, chance: FloatArray, size: float) -> FloatArray:
+    """A bound of how likely a sample's share is at most some others, by the normal distribution."""
+    return normal_cdf(signed_root(np.clip(share + 1.0 / size, 0.0, 1.0), chance, size))
 
 
 def signed_root(share: FloatArray, chance: FloatArray, size: float) -> FloatArray:
@@ -371,12 +412,11 @@ def _summed(size: float, chance: FloatArray) -> tuple[FloatArray, FloatArray]:
     # Farther away than this from its mean, the count lies with a probability below 1e-13.
     spread = math.ceil(4.0 * math.sqrt(size))
     count = np.round(size * chance).astype(np.int64) + np.arange(-spread, spread + 1)
-    inside = (count >= 0) & (count <= size)
-    count = np.clip(count, 0, int(size))
+    within = np.clip(count, 0, int(size))
     factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, size + 1.0)))])
-    ways = factorials[-1] - factorials[count] - factorials[::-1][count]
-    weight = np.exp(ways + count * np.log(chance) + (size - count) * np.log1p(-chance))
-    return count / size, np.where(inside, weight, 0.0)
+    ways = factorials[-1] - factorials[within] - factorials[::-1][within]
+    weight = np.exp(ways + within * np.log(chance) + (size - within) * np.log1p(-chance))
+    return count / size, np.where(within == count, weight, 0.0)
 
 
 def _integrated(size: float, chance: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -389,28 +429,125 @@ def _integrated(size: float, chance: FloatArray) -> tuple[FloatArray, FloatArray
     return middle - 1.0 / size, weight
 
 
-def upper_ends(
-    pairs: Sequence[ComparedPair], largest: FloatArray, most: FloatArray, error: float
-) -> FloatArray:
-    """What MCDP of each pair is at most at each epsilon.
+class Steps(NamedTuple):
+    """Where the steps of a pair's gap begin, in units of the range, and how large it is at most on each.
 
-    The ends of one pair hold together, but for a probability `error`, and each pair by itself. `largest` is
-    what each pair measures at epsilon 0 at most, `most` (pairs, epsilons) at each epsilon.
+    Sizes are those of the gap (first row) and of the gap the other way round (second row).
     """
-    windows = band_ends(pairs, most, _FOR_WINDOWS * error, upper=True)
-    return np.minimum(_threshold_ends(pairs, largest, (1.0 - _FOR_WINDOWS) * error)[:, None], windows)
+
+    begins: FloatArray
+    sizes: FloatArray
+
+    @classmethod
+    def of(cls, curve: GapCurve) -> Steps:
+        """The steps from the bottom of the range on; of very many, in blocks as high as their highest."""
+        most = curve.bounds()[1]
+        knots = units_of(most.knots, most.score_range, most.resolution)
+        sizes = np.stack([curve.gap, -curve.gap] if most is curve else [most.gap, most.gap])
+        blocks = np.arange(0, knots.size, 1 + (knots.size - 1) // _MOST_STEPS)
+        sizes = np.maximum.reduceat(sizes, blocks, axis=1)
+        return cls(np.append(0.0, knots[blocks]), np.column_stack([np.zeros(2), sizes]))
+
+    def carries(self, epsilon: float, at_left: float, at_right: float, inside: float) -> bool:
+        """Whether a window of half-width epsilon, or a wider one, has gaps of these sizes at least.
+
+        They are of one sign, or the gap jumps from one to the other by `at_right` either way.
+        """
+        last = int(np.flatnonzero(self.sizes.max(axis=0) >= at_right).max(initial=-1))
+        for size, other in (self.sizes, self.sizes[::-1]):
+            starts, stops = np.flatnonzero(size >= at_left), np.flatnonzero(size >= at_right)
+            before = np.maximum(size, np.append(-np.inf, size[:-1]))
+            turns = np.flatnonzero((before >= at_right) & (other >= at_right))
+            if starts.size and turns.max(initial=-1) >= starts[0] and self._reaches(starts[0], last, epsilon):
+                return True
+            runs = np.flatnonzero(np.diff(size >= inside, prepend=False, append=False)).reshape(-1, 2)
+            for begin, end in runs.tolist():
+                first = starts[np.searchsorted(starts, begin) :][:1]
+                final = stops[: np.searchsorted(stops, end)][-1:]
+                if first.size and final.size and self._reaches(first[0], final[0], epsilon):
+                    return True
+        return False
+
+    def _reaches(self, first: int, last: int, epsilon: float) -> bool:
+        """Whether a window may begin on one step and end on another."""
+        if first > last:
+            return False
+        end = float(self.begins[last + 1]) if last + 1 < self.begins.size else 1.0
+        # Below the bottom of the range, where windows are cut off, they may reach as far as above it.
+        begin = float(self.begins[first]) if self.begins[first] > 0.0 else -end
+        return 0.5 * (end - begin) >= epsilon
 
 
-def _threshold_ends(pairs: Sequence[ComparedPair], largest: FloatArray, error: float) -> FloatArray:
+def upper_ends(pairs: Sequence[MeasuredPair], error: float) -> FloatArray:
+    """What MCDP of each pair (rows) is at most at each epsilon.
+
+    Each end holds by itself, but for a probability `error`, and the ends of one pair never rise with epsilon.
+    """
+    highest = _threshold_ends(pairs, (1.0 - _FOR_WINDOWS) * error)
+    measured = np.array([pair.most for pair in pairs])
+    windows = band_ends(pairs, measured, _FOR_WINDOWS * error, upper=True)
+    # A band that may fail in one direction fails half as often.
+    radii = pair_radii(pairs, 2.0 * (_FOR_WINDOWS - _FOR_END) * error)
+    for ends, pair, end, radius in zip(windows, pairs, highest.tolist(), radii.tolist(), strict=True):
+        if pair.groups[1] is not EVERYONE:
+            search = _WindowEnds(pair, end, radius, error)
+            ends[:] = [search(epsilon) for epsilon in pair.epsilons.tolist()]
+    return np.minimum(highest[:, None], windows)
+
+
+class _WindowEnds:
+    """What MCDP of a pair is at most at each epsilon above 0, from the gaps at both ends of its windows."""
+
+    def __init__(self, pair: MeasuredPair, highest: float, radius: float, error: float) -> None:
+        self._pair, self._highest, self._radius, self._error = pair, highest, radius, error
+        self._end = cache(self._end_of)
+
+    def __call__(self, epsilon: float) -> float:
+        """The end: that of the least gap on the grid which, at the left end of a window, is too large."""
+        if epsilon == 0.0 or self._is_carried(_GRID, epsilon):
+            return self._highest
+        low, high = -1, _GRID
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._is_carried(middle, epsilon) else (low, middle)
+        return self._end(high, 1.0 - _FOR_WINDOWS)
+
+    def _is_carried(self, place: int, epsilon: float) -> bool:
+        """Whether some window has a gap of the grid at its left end, and passes for the end of that."""
+        end = self._highest if place == _GRID else self._end(place, 1.0 - _FOR_WINDOWS)
+        at_right, inside = self._at_right(end), end - self._radius
+        return self._pair.steps.carries(epsilon, self._gap(place), at_right, inside)
+
+    def _at_right(self, end: float) -> float:
+        """The least gap that may be measured at the other thresholds of a window; any where 0 may be."""
+        least = -1.0
+        for place in range(0, _GRID, _GRID // 4):
+            # The margin falls with the gap, but for less than 0.2%: up to the next place, it is no wider.
+            gap = self._gap(place)
+            known = end - 1.002 * (self._end(place, _FOR_END) - gap)
+            if known > gap or place > 0:
+                least = max(gap, known)
+            if least < self._gap(place + _GRID // 4):
+                break
+        return least
+
+    def _gap(self, place: int) -> float:
+        return self._pair.largest * place / _GRID
+
+    def _end_of(self, place: int, share: float) -> float:
+        return threshold_end(self._gap(place), self._pair.sizes, share * self._error)
+
+
+def _threshold_ends(pairs: Sequence[MeasuredPair], error: float) -> FloatArray:
     """What the largest gap of each pair is at most; of many pairs, some have Hoeffding's wider margin."""
-    samples = [IndependentSamples.of(pair) for pair in pairs]
-    ends = np.array([_quick_end(*known, error) for known in zip(samples, largest.tolist(), strict=True)])
+    samples, largest = [IndependentSamples.of(pair) for pair in pairs], [pair.largest for pair in pairs]
+    ends = np.array([_quick_end(*known, error) for known in zip(samples, largest, strict=True)])
     highest = 0.0
     for number, index in enumerate(np.argsort(-ends)):
         if number >= _MOST_CLOSE and ends[index] <= highest:
             break
         end_of = shared_end if samples[index].shared else threshold_end
-        ends[index] = end_of(float(largest[index]), samples[index].sizes, error)
+        ends[index] = end_of(largest[index], samples[index].sizes, error)
         highest = max(highest, ends[index])
     return ends
 

@@ -26,7 +26,7 @@ from localparity.counts._score_counts import Data, as_counts, as_data
 from localparity.metrics._exact import count_for
 from localparity.metrics._gap_curve import GapCurve, Interval, gap_curves, worst_interval
 from localparity.predictions import Predictions
-from localparity.uncertainty._bands import as_interval_method, band_ends, band_radii, upper_ends
+from localparity.uncertainty._bands import Steps, as_interval_method, band_ends, band_radii, upper_ends
 from localparity.uncertainty._resampling import Draws
 
 SIDES: tuple[str, ...] = get_args(Side)
@@ -58,7 +58,8 @@ def mcdp_interval(
     "finite_sample" holds at any sample size and whatever the distributions, for rows that are independent and
     weigh 1. Its lower end is MCDP less the radius of a band around the gap at every threshold. Its upper end
     is that of a difference of two binomial shares, since the true worst threshold does not depend on the
-    sample or, if less, MCDP and the radius of the worst pair's band. With ``compare="to_overall"`` both ends
+    sample; nor do the two ends of the true worst window, and at an epsilon above 0 the upper end is the
+    largest gap that both of them allow. It never rises with epsilon. With ``compare="to_overall"`` both ends
     allow for the groups' shares in the population that people, whatever their group, are drawn from.
 
     "bootstrap" finds the radius of a band by multiplying every row's contribution to its group's distribution
@@ -133,8 +134,8 @@ def mcdp_interval(
         "pos_label": pos_label,
     }
     data = as_data(comparison, y_true, y_score, sensitive_features, **rows)
-    if isinstance(data, Predictions) and data.exchangeable and method != "bootstrap":
-        # The radius depends on the sizes alone.
+    if isinstance(data, Predictions) and data.exchangeable and method != "bootstrap" and epsilon == 0.0:
+        # The margins of one threshold depend on the sizes alone.
         counts = count_for(data, comparison, np.union1d(0.0, epsilons), as_jobs(n_jobs))
     else:
         counts = as_counts(data)
@@ -152,15 +153,20 @@ def mcdp_interval(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MeasuredPair:
-    """A pair, at each epsilon its MCDP and what that is known to lie between, and its largest gap at most."""
+    """A pair, at each epsilon its MCDP and what that is known to lie between, and its largest gap at most.
+
+    `steps` bound its gap at each threshold.
+    """
 
     groups: tuple[Group, Group]
     label: int | None
     sizes: tuple[float, float]
+    epsilons: FloatArray
     least: FloatArray
     mcdp: FloatArray
     most: FloatArray
     largest: float
+    steps: Steps
 
 
 def measured_pair(curve: GapCurve, epsilons: FloatArray) -> MeasuredPair:
@@ -173,10 +179,12 @@ def measured_pair(curve: GapCurve, epsilons: FloatArray) -> MeasuredPair:
         groups=curve.groups,
         label=curve.label,
         sizes=curve.sizes,
+        epsilons=epsilons,
         least=least[:-1],
         mcdp=mcdp[:-1],
         most=most[:-1],
         largest=float(most[-1]),
+        steps=Steps.of(curve),
     )
 
 
@@ -185,16 +193,16 @@ def finite_sample_intervals(
 ) -> list[list[Interval]]:
     """For each pair, the interval at each epsilon, for independent rows of one weight.
 
-    The lower ends of all pairs hold together, and the upper ends of each pair by itself, at all epsilons: the
-    largest of either make an interval for the worst pair's MCDP.
+    The lower ends of all pairs hold together at all epsilons, and the upper ends of each pair and epsilon by
+    themselves: the largest of either make an interval for the worst pair's MCDP.
     """
     error = (1.0 - confidence) / (2.0 if side == "both" else 1.0)
-    least, most = (np.array([getattr(pair, end) for pair in pairs]) for end in ("least", "most"))
-    low, high = np.zeros_like(least), np.ones_like(most)
+    least = np.array([pair.least for pair in pairs])
+    low, high = np.zeros_like(least), np.ones_like(least)
     if side != "upper":
         low = band_ends(pairs, least, error / len(pairs), upper=False)
     if side != "lower":
-        high = upper_ends(pairs, np.array([pair.largest for pair in pairs]), most, error)
+        high = upper_ends(pairs, error)
     return _intervals(pairs, low, high, confidence)
 
 

@@ -189,8 +189,9 @@ class LocalParityClassifier(BoundedClassifier):
     precision : str
         "float32"; "float64"; or "bfloat16" for the network's forward pass.
     validation_fraction : float
-        The share of the rows held out where `max_mcdp` or `patience` needs a validation part; with a
-        `confidence` it is held out for the test first, and the same share of the rest for validation.
+        The share of the rows held out where `max_mcdp` or `patience` needs a validation part. With a
+        `confidence` it is held out for the test first, or more, up to half, where a bound this low needs as
+        many; and the share of the rest for validation.
     patience : int, optional
         Stop after this many evaluations (every 25 steps) without a lower loss plus strength x MCDP on the
         validation part, and return to the best.

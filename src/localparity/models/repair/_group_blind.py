@@ -96,7 +96,8 @@ class GroupBlindRepair(RepairTransformer):
         Groups with fewer of the people compared are scored like everyone but take no part in the bound;
         `left_out_` names them.
     validation_fraction, random_state
-        The share of the rows that is held out where a `confidence` is asked for, and the seed that draws it.
+        The share of the rows that is held out where a `confidence` is asked for, or more, up to half, where a
+        bound this low needs as many; and the seed that draws it.
 
     Attributes
     ----------
@@ -196,7 +197,8 @@ class GroupBlindRepair(RepairTransformer):
         fitted, tested = rows, None
         if bound.confidence is not None:
             seed = as_seed(self.random_state)
-            parts = rows.split(self.validation_fraction, seed, names, by_class=bound.by_class)
+            share = bound.share_held_out(self.validation_fraction, rows.groups, rows.labels)
+            parts = rows.split(share, seed, names, by_class=bound.by_class)
             fitted, tested = map(rows.take, parts)
         return self._fit_rows(fitted, tested, names)
 
@@ -508,7 +510,8 @@ class GroupBlindClassifier(RepairingClassifier):
         The number of folds. Each classifier is fitted without one fold and predicts for it; new rows get the
         mean of what those of all folds predict.
     validation_fraction : float
-        The share of the rows that is held out where a `confidence` is asked for.
+        The share of the rows that is held out where a `confidence` is asked for, or more, as in
+        `GroupBlindRepair`.
     random_state : int, Generator or None
         The same seed gives the same folds and held-out rows; it seeds the default trees too.
 
@@ -607,7 +610,8 @@ class GroupBlindClassifier(RepairingClassifier):
     def _learn(self, rows: TrainingRows) -> None:
         bound, seed, held_out = Bound.of(self), as_seed(self.random_state), None
         if bound.confidence is not None:
-            rows, held_out = rows.hold_out(self.validation_fraction, seed, by_class=bound.by_class)
+            share = bound.share_held_out(self.validation_fraction, rows.groups, rows.labels)
+            rows, held_out = rows.hold_out(share, seed, by_class=bound.by_class)
         self._compared(rows if held_out is None else held_out)
         fitted, tested = self._fit_predictors(rows, seed), None
         if held_out is not None:

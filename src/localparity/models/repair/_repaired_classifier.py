@@ -53,7 +53,8 @@ class RepairedClassifier(RepairingClassifier):
         Whether the estimator is fitted already and stays as it is. Pass `fit` other rows than it was fitted
         on: with a `confidence`, rows that look like those raise a warning.
     validation_fraction, random_state
-        The share of the rows that is held out of training for the repair, and the seed that draws it.
+        The share of the rows that is held out of training for the repair, or with a `confidence` more, up to
+        half, where a bound this low needs as many; and the seed that draws it.
 
     Attributes
     ----------
@@ -171,7 +172,10 @@ class RepairedClassifier(RepairingClassifier):
     def _learn(self, rows: TrainingRows) -> None:
         self.estimator_, held_out = self.estimator, rows
         if not self.prefit:
-            training, held_out = rows.hold_out(self.validation_fraction, as_seed(self.random_state))
+            share = self.validation_fraction
+            if self.confidence is not None:
+                share = Bound.of(self).share_held_out(share, rows.groups, rows.labels)
+            training, held_out = rows.hold_out(share, as_seed(self.random_state))
             self.estimator_ = fit_wrapped(self.estimator, training)
         self.classes_ = self.estimator_.classes_
         scores = self._predict(held_out.features)
