@@ -15,7 +15,6 @@ import numpy as np
 import blind_designs as blind
 from benchmarks import _designs as designs
 from benchmarks import _failures as failures
-from benchmarks import monitors
 from benchmarks._commit import current_commit
 from benchmarks._designs import Rng
 
@@ -51,7 +50,6 @@ EIGHT = designs.powers([200] * 8, [1.0] * 7 + [2.0])
 TINY = designs.powers((300, 300, 4), (1.0, 1.0, 1.0))
 FIVE, TEN_TO_ONE = blind.mixed((0.5, 0.2, 0.15, 0.1, 0.05)), blind.mixed((36.0, 1.0), decimals=1)
 SIZED, BOOTSTRAP = "interval, finite_sample", "interval, bootstrap"
-MONITOR = "monitor, alarm rate 0.05, 200 and 200 a day"
 BLIND, UPPER = "group-blind repair, confidence 0.9", "upper end, confidence 0.9"
 PROMISES = [
     Promise(SIZED, "parity, 30 and 30", 0.05, failures.misses(designs.powers((30, 30), PARITY), 0.0)),
@@ -250,22 +248,6 @@ PROMISES += [
         "0.2, weights, 600 and 600",
         0.1,
         failures.repair_breaks((600, 600), 0.2, weights=True),
-    ),
-    Promise(MONITOR, "ten years at parity: any alarm", 0.05, monitors.false_alarm(10, 0.0), 2000),
-    Promise(MONITOR, "a year at parity, batches come late: any alarm", 0.05, monitors.late_batches(365), 200),
-    Promise(
-        MONITOR,
-        "a year in which MCDP rises and falls: an interval since the start misses",
-        0.05,
-        monitors.sequence_misses(1),
-        2000,
-    ),
-    Promise(
-        MONITOR,
-        "0.10 after ten years at parity: not found within 30 days",
-        0.05,
-        monitors.late_drift(10, 0.0, 0.0),
-        2000,
     ),
     Promise("sketch, 99% bounds", "two merged sketches", 0.01, failures.sketch_bounds_miss),
 ]
