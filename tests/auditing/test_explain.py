@@ -404,6 +404,10 @@ def test_page_notebook_and_json_say_the_same(tmp_path: Path) -> None:
         assert value in notebook
         assert told["remaining"]["estimate"] == gap.remaining.estimate
     assert "What carries the gap" in html
+    audit = lp.audit(None, score, sensitive_features=group, random_state=0)
+    document = json.loads(audit.to_json(explanation=why))
+    assert document["explanation"]["total"] == plain["total"]
+    assert "What carries the gap" in audit.to_markdown(explanation=why)
     again = CliRunner().invoke(app, words)
     assert again.exit_code == 2
     assert "already exists" in again.output

@@ -249,6 +249,27 @@ def test_three_classes_are_refused() -> None:
         evaluate(lambda data: np.zeros((len(data), 3)), COLUMNS)
 
 
+def test_a_policy_decides_the_groups_the_question_and_the_bound(tmp_path: Path) -> None:
+    path = tmp_path / "localparity.toml"
+    path.write_text('group = "sex"\nepsilons = [0, 0.05]\nn_resamples = 99\nmax_mcdp = 0.1\n')
+    config = {"policy": str(path)}
+    with mlflow.start_run() as run:
+        result = mlflow.models.evaluate(
+            data=PEOPLE,
+            predictions="score",
+            targets="income",
+            model_type="classifier",
+            evaluators="localparity",
+            evaluator_config=config,
+        )
+    found = expected(min_group_size=10).findings[0]
+    assert result.metrics["mcdp_0"] == found.mcdp
+    assert mlflow.get_run(run.info.run_id).data.tags["localparity.bound"].startswith("fail: Above the bound")
+    assert evaluate(**config).metrics["mcdp_0"] == found.mcdp  # which says the same
+    with pytest.raises(ValueError, match=r"max_mcdp contradicts .*localparity.toml, which says 0.1, got 0.5"):
+        evaluate(**config, max_mcdp=0.5)
+
+
 @pytest.mark.parametrize(
     ("config", "message"),
     [

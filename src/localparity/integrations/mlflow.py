@@ -234,7 +234,8 @@ def _under_policy(config: Mapping[str, Any]) -> dict[str, Any]:
     }
     decided = {name: value for name, value in decided.items() if name in _OPTIONS - {"n_jobs"}}
     for name, value in values.items():
-        if name in decided and value != decided[name]:
+        same = tuple(value) if isinstance(value, list) else value
+        if name in decided and same != decided[name]:
             raise InputError(f"contradicts {path}, which says {decided[name]!r}, got {value!r}", name)
     return {name: value for name, value in named.items() if value} | values | decided
 

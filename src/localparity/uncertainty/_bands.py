@@ -449,9 +449,9 @@ class Steps(NamedTuple):
         return cls(np.append(0.0, knots[blocks]), np.column_stack([np.zeros(2), sizes]))
 
     def carries(self, epsilon: float, at_left: float, at_right: float, inside: float) -> bool:
-        """Whether a window of half-width epsilon, or a wider one, has gaps of these sizes at least.
+        """Whether gaps of at least these sizes fill some window of half-width epsilon or more.
 
-        They are of one sign, or the gap jumps from one to the other by `at_right` either way.
+        All of one sign, or with a jump from at least `at_right` of one sign to as much of the other.
         """
         last = int(np.flatnonzero(self.sizes.max(axis=0) >= at_right).max(initial=-1))
         for size, other in (self.sizes, self.sizes[::-1]):
