@@ -187,10 +187,11 @@ def test_scores_that_are_no_table_under_a_checksum_that_fits_are_named(
         store.scores(RUN)
 
 
-def test_metrics_that_are_none_are_set_aside(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["metrics", "versions"])
+def test_facts_that_are_no_objects_are_set_aside(name: str, tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.add(*trained())
     (path,) = store.runs.glob("*.json")
-    path.write_bytes(seal_json(json.loads(path.read_text()) | {"metrics": "x"}))
+    path.write_bytes(seal_json(json.loads(path.read_text()) | {name: "x"}))
     with pytest.warns(DamagedRunWarning):
         assert RUN not in store

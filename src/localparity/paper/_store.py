@@ -275,6 +275,8 @@ def _problem(facts: dict[str, Any], scores: Path) -> str:
     for name in ("key", *_RECORD_FIELDS):
         if name not in facts:
             return f"{name} is missing"
+    if not isinstance(facts["versions"], dict):
+        return "versions must be an object"
     for name, value in {**facts["metrics"], "seconds": facts["seconds"]}.items():
         if type(value) not in (int, float):
             return f"{name} must be a number, got {value!r}"
