@@ -54,17 +54,17 @@ def test_a_model_of_another_format_is_named(tmp_path: Path, found: object, messa
 @pytest.fixture
 def monitored(tmp_path: Path) -> Path:
     pytest.importorskip("datasketches")
-    return shutil.copytree(GOLDEN / "monitor-6", tmp_path / "kept")
+    return shutil.copytree(GOLDEN / "monitor-7", tmp_path / "kept")
 
 
-def test_a_monitor_of_format_6_is_read_and_goes_on(monitored: Path) -> None:
+def test_a_monitor_of_format_7_is_read_and_goes_on(monitored: Path) -> None:
     monitor, watch = Monitor(monitored), Watch(min_group_size=1)
     assert [point.interval.estimate for point in monitor.series(watch)] == [1.0, 0.5]
     batch = lp.Predictions.from_arrays(None, [0.1, 0.3, 0.2], sensitive_features=["a", "a", "b"])
     day = datetime(2026, 5, 18, tzinfo=UTC)
     assert not monitor.append(batch, at=day, batch_id="2")
     assert monitor.append(batch, at=day, batch_id="3")
-    assert [point.rows for point in monitor.series()] == [4, 7]
+    assert [point.rows for point in monitor.series(watch)] == [4, 7]
 
 
 @pytest.mark.parametrize(("found", "author"), [(1, "localparity 0.1"), (9, "a newer localparity")])

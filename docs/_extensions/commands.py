@@ -32,6 +32,7 @@ EXAMPLES = {
     "repair": ("repair people.csv --target income --group sex --max-mcdp 0.1 --out model", "/how_to/repair"),
     "reproduce": ("reproduce adult --preset paper --store runs", "/research/paper"),
     "train": ("train people.csv --target income --group sex --max-mcdp 0.1 --out model", "/how_to/train"),
+    "verify": ("verify audit.zip --data scores.csv", "/how_to/pipelines"),
 }
 
 

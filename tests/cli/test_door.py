@@ -61,7 +61,7 @@ def test_a_number_that_no_loop_reaches(scores: Path, tmp_path: Path, number: int
     train = "train", people, "--target", "y", "--group", "sex", "--out", tmp_path / "model"
     refused(f"--steps must be <= 100000000, got {number}", *train, "--steps", number)
     compare = "compare", people, "--target", "y", "--group", "sex"
-    refused(f"--steps must be <= 100000000, got {number}", *compare, "--steps", number)
+    refused(f"--network-steps must be <= 100000000, got {number}", *compare, "--network-steps", number)
 
 
 def test_names_that_are_not_utf_8(scores: Path) -> None:

@@ -45,7 +45,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["train", "--target", "income", "--steps", 3],
         ["train", "--target", "income", "--steps", 3, "--json"],
         ["repair", "--target", "income", "--max-mcdp", 0.5],
-        ["compare", "--target", "income", "--steps", 3, "--resamples", 20],
+        ["compare", "--target", "income", "--network-steps", 3, "--resamples", 20],
     ],
     ids=lambda words: " ".join(map(str, words)),
 )

@@ -142,6 +142,7 @@ def make_monitor(folder: Path) -> None:
 
 def read_monitor(folder: Path) -> Any:
     """The series before and after one more batch, and what becomes of batches that were counted."""
+    warnings.filterwarnings("ignore", ".*damaged, and is found out anew")  # pytest forgets it after the test
     before, monitor = read_series(folder), Monitor(folder)
     again = [monitor.append(batch(number), at=NOON, batch_id=str(number)) for number in (0, 1)]
     for number in (0, 1, 2):

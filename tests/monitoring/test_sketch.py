@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from localparity.monitoring import ScoreSketch
-from localparity.monitoring._sketch import _read_keys, open_sealed, seal_parts
+from localparity.monitoring._sketch import open_sealed, read_keys, seal_parts
 from scale_rows import NARROW_RANGES, assert_same_counts, narrow_counts, narrow_scores
 
 pytest.importorskip("datasketches")
@@ -238,7 +238,7 @@ def test_merged_sketches_count_every_row_and_keep_their_bounds() -> None:
 def test_a_header_of_many_keys_is_read_in_one_pass() -> None:
     """A list that is searched for every key takes 800 million steps."""
     keys = [Counted(number) for number in range(40_000)]
-    assert len(_read_keys([[key, None] for key in keys])) == 40_000
+    assert len(read_keys([[key, None] for key in keys])) == 40_000
     assert Counted.compared < 1000
 
 

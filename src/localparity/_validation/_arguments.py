@@ -26,6 +26,7 @@ _MOST = {
     "n_samples": 100_000_000,
     "seeds": 1_000,
     "steps": 100_000_000,
+    "network_steps": 100_000_000,
 }
 """The most of what takes time in proportion: a larger number is a slip, or would hang."""
 

@@ -204,8 +204,8 @@ class Explanation:
     >>> census = lp.datasets.make_census(2000, random_state=0)
     >>> sex = census.sensitive_features
     >>> why = lp.explain(census.score, census.data, sensitive_features=sex, random_state=0)
-    >>> why.total.estimate > why.sets[-1].remaining.estimate
-    True
+    >>> why.features[0].name, why.total.estimate > why.features[0].remaining.estimate
+    ('occupation', True)
     """
 
     total: Interval

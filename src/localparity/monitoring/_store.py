@@ -408,7 +408,7 @@ class SqlStore:
             else:
                 damaged.append(str(name))
         if damaged:
-            what = f"what {self.name} remembers of {brief(damaged[0])}"
+            what = f"what {self.name} remembers" + (f" of {brief(damaged[0])}" if damaged[0] else "")
             warnings.warn(f"{what} is damaged, and is found out anew", stacklevel=2)
         return remembered
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from heapq import heappop, heappush
+from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -283,19 +284,17 @@ def threshold_end(measured: float, sizes: tuple[float, float], error: float) -> 
     """What the largest gap of two samples is at most, but for a probability `error`."""
     if measured >= 1.0:
         return 1.0
-    from scipy.special import ndtri
-
-    tail = _GapTail(measured, sizes)
+    tail, quantile = _GapTail(measured, sizes), NormalDist().inv_cdf
     low, high = measured, min(measured + hoeffding_margin(sizes, error), 1.0)
     least = (high - low) / _FINENESS
     # The normal quantile of the tail is nearly a line in the gap, which says where to look next: beside its
     # crossing, so that both ends come close to it.
-    target, at_low, at_high = (float(ndtri(chance)) for chance in (error, 0.6, 0.1 * error))
+    target, at_low, at_high = (quantile(chance) for chance in (error, 0.6, 0.1 * error))
     beside = 0.4 * least
     while high - low > least:
         share = min(max((at_low - target) / (at_low - at_high), 0.05), 0.95)
         middle = low + share * (high - low) + min(beside, 0.04 * (high - low))
-        at_middle = float(ndtri(np.clip(tail(middle), _TINY, 1.0 - _ROUNDING)))
+        at_middle = quantile(min(max(tail(middle), _TINY), 1.0 - _ROUNDING))
         if at_middle > target:
             low, at_low, beside = middle, at_middle, max(2.0 * beside, 0.4 * least)
         else:

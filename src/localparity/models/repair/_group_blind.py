@@ -393,7 +393,7 @@ def noisy_groups(sizes: dict[Group, int], max_mcdp: float) -> dict[Group, tuple[
     noisy: dict[Group, tuple[float, int | None]] = {}
     for name, size in sizes.items():
         noise = kolmogorov * math.sqrt(1.0 / size + 1.0 / (total - size))
-        if noise > max_mcdp:
+        if not within_bound(noise, max_mcdp):
             left = (max_mcdp / kolmogorov) ** 2 - 1.0 / (total - size)
             noisy[name] = noise, math.ceil(1.0 / left) if left > 0.0 else None
     return noisy
