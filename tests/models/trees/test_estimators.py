@@ -245,7 +245,9 @@ def test_a_bound_that_cannot_be_met_is_said_plainly(kind: Any) -> None:
         model = kind(max_mcdp=0.0, **options).fit(X, Y, sensitive_features=SEX)
     assert caught[0].filename == __file__
     assert not model.bound_met_
-    with pytest.warns(BoundNotMetWarning, match=r"confidence=0.95.* within 0\.\d+ from [\d,]+ people held out"):
+    with pytest.warns(
+        BoundNotMetWarning, match=r"confidence=0.95.* within 0\.\d+ from [\d,]+ people held out"
+    ):
         kind(max_mcdp=0.01, confidence=0.95, **options).fit(X, Y, sensitive_features=SEX)
 
 
