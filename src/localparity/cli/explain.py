@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from textwrap import fill, indent
 from typing import Annotated
 
 import typer
@@ -157,9 +158,10 @@ def _show(explanation: Explanation, about: str) -> None:
     if together:
         lines += ["", f"  added to {visible(together[0].features[0])}:"]
         lines += [_line(gap, explanation.total.estimate) for gap in together]
-    lines += ["", *(f"  {visible(note)}" for note in explanation.notes)]
-    lines[-1] += "" if explanation.allowed else " --allow a,b names what may explain."
+    notes = [visible(note) for note in explanation.notes]
+    notes[-1] += "" if explanation.allowed else " --allow a,b names what may explain."
     console = Console(width=max(80, Console().width))
+    lines += ["", *(indent(fill(note, console.width - 2), "  ") for note in notes)]
     console.print(Text("\n".join(lines)))
 
 
