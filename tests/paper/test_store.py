@@ -187,11 +187,22 @@ def test_scores_that_are_no_table_under_a_checksum_that_fits_are_named(
         store.scores(RUN)
 
 
-@pytest.mark.parametrize("name", ["metrics", "versions"])
-def test_facts_that_are_no_objects_are_set_aside(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("metrics", "x"),
+        ("versions", "x"),
+        ("versions", {"torch": 2}),
+        ("device", 1),
+        ("start", 0.5),
+        ("seconds", 10**400),
+        ("seconds", float("nan")),
+    ],
+)
+def test_facts_of_another_kind_are_set_aside(name: str, value: object, tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.add(*trained())
     (path,) = store.runs.glob("*.json")
-    path.write_bytes(seal_json(json.loads(path.read_text()) | {name: "x"}))
+    path.write_bytes(seal_json(json.loads(path.read_text()) | {name: value}))
     with pytest.warns(DamagedRunWarning):
         assert RUN not in store

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 import warnings
 from collections.abc import Iterable
@@ -24,6 +25,7 @@ from localparity._io._files import (
     write_whole,
 )
 from localparity._progress import foretold
+from localparity._text import brief
 from localparity.metrics import abcc, delta_dp, mcdp_profile
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.paper._runs import Run
@@ -240,7 +242,7 @@ class Store:
         try:
             facts = _parse(path)
             problem = _problem(facts, path.with_suffix(".parquet"))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             problem = f"{type(error).__name__}: {error}"
         if problem:
             _set_aside(path, problem)
@@ -277,9 +279,13 @@ def _problem(facts: dict[str, Any], scores: Path) -> str:
             return f"{name} is missing"
     if not isinstance(facts["versions"], dict):
         return "versions must be an object"
+    texts = {**facts["versions"], "device": facts["device"], "start": facts.get("start", FROM_SCRATCH)}
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            return f"{name} must be a text, got {brief(value)}"
     for name, value in {**facts["metrics"], "seconds": facts["seconds"]}.items():
-        if type(value) not in (int, float):
-            return f"{name} must be a number, got {value!r}"
+        if type(value) not in (int, float) or not math.isfinite(value):
+            return f"{name} must be a number, got {brief(value)}"
     if sha256_of(read_regular(scores.parent, scores.name)) != facts["scores_sha256"]:
         return "the checksum of its scores is wrong"
     return ""
