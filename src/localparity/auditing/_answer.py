@@ -141,7 +141,7 @@ class BoundResult:
     """
 
     max_mcdp: float
-    decide_by: str
+    decide_by: DecideBy
     epsilon: float
     value: float
     verdict: Verdict

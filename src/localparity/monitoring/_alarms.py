@@ -373,6 +373,6 @@ def measure_window(window: Sequence[Period], watch: Watch, error: float | None =
             known = [sum(period.information.get(pair, 0.0) for period in window) for pair in curves]
             radii = np.array([average_radius(1.0 / information, share) for information in known])
         interval = interval_of(list(curves.values()), watch.epsilon, radii, 1.0 - watch.alarm_rate)
-    rows = sum(period.rows or 0 for period in window) or None  # without those of which nothing is said
+    rows = sum(period.rows or 0 for period in window) or None  # periods of few people tell no rows
     approximate = any(period.approximate for period in window)
     return WindowResult(window[0].name, window[-1].name, len(window), rows, interval, approximate)

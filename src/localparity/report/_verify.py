@@ -8,6 +8,7 @@ import re
 import stat
 import types
 import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass, replace
@@ -22,7 +23,7 @@ from localparity._text import group_text
 from localparity._types import Group
 from localparity._validation import InputError
 from localparity._version import __version__
-from localparity.auditing._answer import Answer, BoundResult, bound_result
+from localparity.auditing._answer import Answer, BoundResult, NotAssessed, bound_result
 from localparity.auditing._audit import Audit
 from localparity.auditing._document import FORMAT, FORMAT_VERSION, Document, plain_audit
 from localparity.auditing._policy import PolicyFile, parse_policy
@@ -67,7 +68,7 @@ def read_bundle(path: Path) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(path) as archive:
             return _files(archive)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, zipfile.zlib.error) as error:  # type: ignore[attr-defined]
+    except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error) as error:
         raise InputError(f"is not a bundle: {error}", file=path) from None
 
 
@@ -341,8 +342,8 @@ def _wrong(audit: Audit, plain: Mapping[str, Any]) -> Iterator[str]:
     if plain["bound"] is not None and plain["unknown_groups"] is None:
         given = audit.answer.bound
         assert given is not None
-        allowed = "allow" if given.passes and given.not_assessed else "fail"
-        again = bound_result(audit, given.max_mcdp, decide_by=given.decide_by, not_assessed=allowed)  # type: ignore[arg-type]
+        allowed: NotAssessed = "allow" if given.passes and given.not_assessed else "fail"
+        again = bound_result(audit, given.max_mcdp, decide_by=given.decide_by, not_assessed=allowed)
         same = ("epsilon", "value", "could_be_chance", *(() if _required(plain) else ("verdict", "passes")))
         yield from (f"the bound's {name}" for name in same if getattr(again, name) != getattr(given, name))
         if given.not_assessed and given.verdict == "within":
