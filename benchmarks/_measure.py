@@ -149,7 +149,20 @@ def machine() -> str:
     """Where, at which commit and by which command it was measured, for the first line of a file."""
     python = f"Python {platform.python_version()}, numpy {np.__version__}"
     command = f"python -m benchmarks.{Path(sys.argv[0]).stem}".removesuffix(".__main__")
-    return f"{platform.machine()}, {os.cpu_count()} cores, {python}; {command} at {current_commit()}"
+    return f"{_processor()}, {os.cpu_count()} cores, {python}; {command} at {current_commit()}"
+
+
+def _processor() -> str:
+    """The name of the processor, where the system tells it."""
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text().splitlines() if about.exists() else []
+    facts = dict(line.replace("\t", "").split(":", 1) for line in lines if ":" in line)
+    named = [facts[name].strip() for name in ("model name", "cpu family", "model") if name in facts]
+    return (
+        " ".join(named[:1]) + f" (family {named[1]}, model {named[2]})"
+        if len(named) == 3
+        else platform.machine()
+    )
 
 
 def write_json(path: Path | None, found: dict[str, object]) -> None:

@@ -1,18 +1,19 @@
-"""How long MCDP takes beside `np.sort` of the same scores, in one thread and in two.
+"""How long MCDP takes, in reads of the scores and in sorts of them, whatever their shape.
 
-``python -m benchmarks.speed`` (`make bench` runs it) writes results/speed.csv. Every call is timed in turns
-with `np.sort`, on rows that change from one turn to the next, so that neither the processor's caches nor what
-it learned of the last turn's rows help one more than the other.
+``python -m benchmarks.speed`` (`make bench` runs it) writes results/speed.csv. A read is ``scores.sum()``. A
+sort is the faster of two: `np.sort` as it is, and as it is without AVX-512 instructions, which on some
+processors take six times as long. Every call is timed in turns with both.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from itertools import cycle, islice
+from multiprocessing import get_context
 from pathlib import Path
-from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,36 +26,48 @@ from localparity.uncertainty._permutation import parity_resamples
 from localparity.uncertainty._resampling import Draws
 
 EPSILONS = np.array([0.0, 0.01, 0.05, 0.1])
-SIZES = (10**4, 10**6, 10**7, 10**8)
 RESULTS = Path(__file__).parent.parent / "results" / "speed.csv"
+WITHOUT_AVX512 = "X86_V4 AVX512_ICL"
 
 
 class Sample(NamedTuple):
-    """Rows to measure with: scores that differ between groups, labels and weights."""
+    """Rows to measure with: scores, groups, labels and weights."""
 
     scores: NDArray[Any]
-    groups: NDArray[np.int64]
+    groups: NDArray[np.int8]
     labels: NDArray[np.int64]
     weights: NDArray[np.float64]
 
 
-def draw(rows: int, groups: int = 2, seed: int = 0) -> Sample:
-    """Draw scores that are all distinct, in groups that differ a little."""
-    rng = np.random.default_rng(seed)
-    codes = rng.integers(0, groups, rows)
-    scores = rng.beta(2, 5, rows) ** (1.0 - 0.1 * codes / (groups - 1))
+SHAPES: dict[str, Callable[[np.random.Generator, int], NDArray[Any]]] = {
+    "beta": lambda rng, rows: rng.beta(0.7, 3, rows),
+    "uniform": lambda rng, rows: rng.random(rows),
+    "logistic": lambda rng, rows: 1 / (1 + np.exp(-3 * rng.standard_normal(rows))),
+    "three decimals": lambda rng, rows: rng.beta(0.7, 3, rows).round(3),
+    "five decimals": lambda rng, rows: rng.beta(0.7, 3, rows).round(5),
+    "half in one place": lambda rng, rows: np.where(
+        rng.random(rows) < 0.5, 0.5 + 1e-9 * rng.random(rows), rng.random(rows)
+    ),
+    "a power law to 1e-300": lambda rng, rows: 10.0 ** (-300.0 * rng.random(rows)),
+    "sorted": lambda rng, rows: np.sort(rng.random(rows)),
+    "float32": lambda rng, rows: rng.beta(0.7, 3, rows).astype(np.float32),
+}
+
+
+def draw(rows: int, groups: int = 2, *, shape: str = "beta", parity: bool = False) -> Sample:
+    """Rows of some shape in groups that differ a little, or not; of two groups, one has a fifth."""
+    rng = np.random.default_rng(0)
+    scores = SHAPES[shape](rng, rows)
+    codes = (rng.random(rows) < 0.2 if groups == 2 else rng.integers(0, groups, rows)).astype(np.int8)
+    if not parity:
+        moved = scores ** (1.0 - 0.1 * codes / (groups - 1))
+        decimals = {"three decimals": 3, "five decimals": 5}.get(shape)
+        scores = (moved if decimals is None else moved.round(decimals)).astype(scores.dtype)
     return Sample(scores, codes, rng.integers(0, 2, rows), rng.exponential(size=rows))
-
-
-Call = Callable[[Sample], object]
 
 
 def mcdp(sample: Sample, **options: Any) -> object:
     return lp.mcdp(None, sample.scores, sensitive_features=sample.groups, epsilon=EPSILONS, **options)
-
-
-def weighted(sample: Sample) -> object:
-    return mcdp(sample, sample_weight=sample.weights)
 
 
 def by_label(sample: Sample) -> object:
@@ -63,81 +76,106 @@ def by_label(sample: Sample) -> object:
 
 
 def profile(sample: Sample) -> object:
-    return lp.mcdp_profile(None, sample.scores, sensitive_features=sample.groups).values
+    return lp.mcdp_profile(None, sample.scores, sensitive_features=sample.groups)
 
 
-def sort(sample: Sample) -> object:
-    return np.sort(sample.scores)
-
-
-def median_times(calls: Sequence[Call], samples: Sequence[Sample], turns: int) -> list[float]:
-    """The median seconds of each call over turns, each on the next sample."""
-    for call in calls:
-        call(samples[0])
-    found: list[list[float]] = [[] for _ in calls]
-    for sample in islice(cycle(samples), turns):
-        for call, times in zip(calls, found, strict=True):
+def least_times(calls: Sequence[Callable[[], object]], turns: int) -> list[float]:
+    """The least seconds of each call over turns."""
+    least = [np.inf] * len(calls)
+    for turn in range(turns + 1):
+        for place, call in enumerate(calls):
             start = time.perf_counter()
-            call(sample)
-            times.append(time.perf_counter() - start)
-    return [median(times) for times in found]
+            call()
+            if turn:  # the first one only warms up
+                least[place] = min(least[place], time.perf_counter() - start)
+    return least
 
 
-def samples_of(rows: int, groups: int = 2) -> tuple[list[Sample], int]:
-    """Some samples, and how many turns to take."""
-    plans = (10**4, 40, 200), (10**6, 5, 15), (10**7, 2, 5), (10**9, 1, 2)
-    several, turns = next(plan for most, *plan in plans if rows <= most)
-    return [draw(rows, groups, seed) for seed in range(several)], turns
+def sort_time(rows: int, turns: int) -> float:
+    """The least seconds of np.sort, of scores like those of `draw`."""
+    scores = np.random.default_rng(0).beta(0.7, 3, rows)
+    return least_times([lambda: np.sort(scores)], turns)[0]
 
 
-def over_sort(what: str, call: Call, rows: int, bar: float, groups: int = 2) -> Measurement:
-    """One call over np.sort."""
-    samples, turns = samples_of(rows, groups)
-    sorting, ours = median_times([sort, call], samples, turns)
-    small = rows <= 10**4
-    detail = f"{1000 * ours:.3g} ms; np.sort {1000 * sorting:.3g} ms"
-    return at_most(f"{what}, {rows:.0e} rows", ours / sorting, 1.0 if small else bar, detail)
+def without_avx512(rows: int, turns: int) -> float:
+    """The same in a process of its own, where numpy does without the instructions that may be slow."""
+    name, before = "NPY_DISABLE_CPU_FEATURES", os.environ.get("NPY_DISABLE_CPU_FEATURES")
+    os.environ[name] = WITHOUT_AVX512
+    try:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+            return executor.submit(sort_time, rows, turns).result()
+    finally:
+        os.environ.pop(name)
+        if before is not None:
+            os.environ[name] = before
 
 
-def bench_rows(sizes: Sequence[int] = SIZES) -> Iterator[Measurement]:
+def turns_of(rows: int) -> int:
+    return 200 if rows <= 10**4 else 15 if rows <= 10**6 else 5 if rows <= 10**7 else 2
+
+
+class Anchors:
+    """What one read and one sort of so many scores take."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows, self.turns = rows, turns_of(rows)
+        scores = np.random.default_rng(0).beta(0.7, 3, rows)
+        self.read, self.as_is = least_times([scores.sum, lambda: np.sort(scores)], self.turns)
+        self.sort = min(self.as_is, without_avx512(rows, self.turns))
+
+    def measure(
+        self, what: str, call: Callable[[], object], *, reads: float = 0.0, sorts: float = 0.0
+    ) -> Measurement:
+        """One call, held to so many reads or to so many sorts."""
+        (took,) = least_times([call], self.turns)
+        in_reads, in_sorts = took / self.read, took / self.sort
+        here = f", np.sort here {1000 * self.as_is:.3g} ms" if self.as_is > 1.5 * self.sort else ""
+        detail = f"{1000 * took:.3g} ms = {in_reads:.3g} reads = {in_sorts:.2g} sorts{here}"
+        what = f"{what}, {self.rows:.0e} rows, in {'reads' if reads else 'sorts'}"
+        return at_most(what, in_reads if reads else in_sorts, reads or sorts, detail)
+
+
+def bench_rows(
+    bars: Sequence[tuple[int, float, float]] = ((10**6, 20, 1.5), (10**7, 8, 1.5), (10**8, 8, 2.0)),
+) -> Iterator[Measurement]:
     """The four epsilons and the profile, over the number of rows."""
-    for rows in sizes:
-        yield over_sort("MCDP at four epsilons, two groups", mcdp, rows, 0.10)
-        yield over_sort("MCDP at four epsilons, five groups", mcdp, rows, 0.15, groups=5)
-        yield over_sort("MCDP at four epsilons, weights", weighted, rows, 0.3)
-        yield over_sort("MCDP at four epsilons, equalized odds", by_label, rows, 0.2)
-        yield over_sort("the whole profile, two groups", profile, rows, 0.8)
+    for rows, reads, sorts in bars:
+        anchors, sample = Anchors(rows), draw(rows)
+        yield anchors.measure("MCDP at four epsilons, two groups", partial(mcdp, sample), reads=reads)
+        yield anchors.measure("the whole profile, two groups", partial(profile, sample), sorts=sorts)
+        for groups, most in ((2, 1.2), (5, 2.0)):
+            at_parity = draw(rows, groups, parity=True)
+            what = f"MCDP at four epsilons, {groups} groups at parity"
+            yield anchors.measure(what, partial(mcdp, at_parity), sorts=most)
 
 
-def crowded(rows: int) -> dict[str, NDArray[Any]]:
-    """Scores that are hard on cells."""
-    rng = np.random.default_rng(0)
-    some = rng.random(rows)
-    return {
-        "all equal": np.full(rows, 0.3),
-        "two values": rng.choice([0.2, 0.8], rows),
-        "a power law at 1e-300": 10.0 ** (-300.0 * some),
-        "sorted": np.sort(some),
-        "float32 with ties": (rng.integers(0, 1000, rows) / 1000).astype(np.float32),
-        "half in one place": np.where(some < 0.5, 0.5 + 1e-9 * rng.random(rows), some),
-    }
+def bench_small(rows: int = 10**4) -> Iterator[Measurement]:
+    """Few rows, in milliseconds."""
+    for groups in (2, 5):
+        (took,) = least_times([partial(mcdp, draw(rows, groups))], turns_of(rows))
+        yield at_most(f"MCDP at four epsilons, {groups} groups, {rows:.0e} rows, in ms", 1000 * took, 0.2)
 
 
-def bench_crowded(rows: int = 10**6) -> Iterator[Measurement]:
-    """Scores that are hard on cells, over np.sort of scores that are not: np.sort itself is quick on ties."""
-    for name, scores in crowded(rows).items():
-        plain = draw(rows)
-        hard = plain._replace(scores=scores)
-        sorting, ours, own = median_times([lambda _, plain=plain: sort(plain), mcdp, sort], [hard], 9)
-        detail = f"{1000 * ours:.3g} ms; np.sort of these {1000 * own:.3g} ms"
-        yield at_most(f"MCDP at four epsilons, {name}, {rows:.0e} rows", ours / sorting, 0.5, detail)
+def bench_shapes(rows: int = 10**6) -> Iterator[Measurement]:
+    """Every shape, with two, five and twenty groups, with a disparity and at parity, weights and labels."""
+    anchors = Anchors(rows)
+    for shape in SHAPES:
+        for groups in (2, 5, 20):
+            for parity in (False, True):
+                sample = draw(rows, groups, shape=shape, parity=parity)
+                what = f"{shape}, {groups} groups{' at parity' if parity else ''}"
+                yield anchors.measure(what, partial(mcdp, sample), reads=40)
+        sample = draw(rows, shape=shape)
+        weighted = partial(mcdp, sample, sample_weight=sample.weights)
+        yield anchors.measure(f"{shape}, two groups, weights", weighted, reads=40)
+        yield anchors.measure(f"{shape}, two groups, equalized odds", partial(by_label, sample), reads=40)
 
 
 def bench_threads(rows: int = 10**7) -> Iterator[Measurement]:
     """Two threads over one."""
-    samples, turns = samples_of(rows)
-    one, two = median_times([mcdp, partial(mcdp, n_jobs=2)], samples, 2 * turns)
-    yield at_least(f"one thread over two, {rows:.0e} rows", one / two, 1.7, f"{1000 * two:.3g} ms")
+    sample = draw(rows)
+    one, two = least_times([partial(mcdp, sample), partial(mcdp, sample, n_jobs=2)], 2 * turns_of(rows))
+    yield at_least(f"one thread over two, {rows:.0e} rows", one / two, 1.6, f"{1000 * two:.3g} ms")
 
 
 def bench_groups(rows: int = 10**6) -> Iterator[Measurement]:
@@ -147,12 +185,12 @@ def bench_groups(rows: int = 10**6) -> Iterator[Measurement]:
     typed = sample._replace(groups=texts)
     categories = sample._replace(groups=pd.Categorical(texts))
     calls = [
-        lambda _: mcdp(sample),
-        lambda _: pd.factorize(texts),
-        lambda _: mcdp(typed),
-        lambda _: mcdp(categories),
+        lambda: mcdp(sample),
+        lambda: pd.factorize(texts),
+        lambda: mcdp(typed),
+        lambda: mcdp(categories),
     ]
-    plain, hashing, with_texts, with_categories = median_times(calls, [sample], 11)
+    plain, hashing, with_texts, with_categories = least_times(calls, 11)
     yield at_most("texts, less integers, over pandas.factorize", (with_texts - plain) / hashing, 1.2)
     yield at_most("categories over integers", with_categories / plain, 1.1)
 
@@ -175,23 +213,29 @@ def bench_resamples(rows: int = 10**6) -> Iterator[Measurement]:
     predictions = lp.Predictions.from_arrays(None, sample.scores, sensitive_features=sample.groups)
     counts = lp.ScoreCounts.from_predictions(predictions)
 
-    def audit(_: Sample) -> object:
+    def audit() -> object:
         return lp.audit(None, sample.scores, sensitive_features=sample.groups, random_state=0)
 
-    def test(_: Sample) -> object:
+    def test() -> object:
         draws = Draws(1000, random_state=0)
         return parity_resamples(counts, lp.Comparison(), EPSILONS, draws)
 
-    sorting, audited, tested = median_times([sort, audit, test], [sample], 3)
-    yield at_most(
-        f"an audit with 1,000 resamples, {rows:.0e} rows", audited / sorting, 15.0, f"{audited:.2f} s"
-    )
-    yield at_most(f"p-values and noise floors, {rows:.0e} rows", tested / sorting, 12.0, f"{tested:.2f} s")
+    anchors = Anchors(rows)
+    yield anchors.measure("an audit with 1,000 resamples", audit, sorts=60)
+    yield anchors.measure("p-values and noise floors", test, sorts=50)
 
 
 def main() -> None:
     """Measure, print and write; fail where a bar is not met."""
-    benches = (bench_rows, bench_crowded, bench_threads, bench_groups, bench_memory, bench_resamples)
+    benches = (
+        bench_small,
+        bench_rows,
+        bench_shapes,
+        bench_threads,
+        bench_groups,
+        bench_memory,
+        bench_resamples,
+    )
     measure_all(benches, RESULTS, __doc__)
 
 

@@ -21,13 +21,14 @@ from localparity import _compiled
 from localparity._compiled import Kernel, compiled
 from localparity._validation._rows import all_inside, low_bytes
 from localparity.counts._coarsen import cell_numbers
-from localparity.counts._kernels import sort_with
+from localparity.counts._kernels import sort_into
 from localparity.counts._rows import KeyedRows
 from localparity.metrics import _exact
 from localparity.metrics._exact import CellTable
 from localparity.metrics._kernels import deciding_steps, profile_runs
 from localparity.models import MCDPObjective, ScoreRepair
 from localparity.models.repair import _kernels as blind_kernels
+from localparity.models.trees import _kernels as tree_kernels
 from localparity.uncertainty import _permutation as _pool
 
 EPSILONS = [0.0, 0.01, 0.1]
@@ -102,7 +103,7 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
         lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
     )
     for placed in (scores, 10.0 ** (-300.0 * scores)):
-        sort_with(placed, groups)
+        sort_into(placed, groups, placed.copy(), groups.copy())
         for options in ({}, {"sample_weight": weights}):
             rows_of = lp.Predictions.from_arrays(None, placed, sensitive_features=groups, **options)
             _exact._worst_sorted(rows_of, lp.counts.Comparison(), np.array(EPSILONS))
@@ -145,7 +146,15 @@ def learn(rng: np.random.Generator, rows: int) -> None:
     rates = np.array([0.0, 0.3, 0.6, 1.0])
     solved = [blind_kernels.solve_rate(*dual, np.zeros(2), rate, 0.1, 0.01, 1e-3) for rate in rates[1:3]]
     multipliers = np.array([np.zeros(2), *solved, np.zeros(2)])
-    blind_kernels.rank_rows(scores, features, rates, multipliers, np.array([2.0, 0.6, 0.3, -2.0]))
+    nodes = (
+        *(np.array(column, np.int32) for column in ([0, -1, -1], [1, 0, 0], [2, 0, 0])),
+        np.zeros(3, np.uint8),
+    )
+    trees = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(0, np.uint32)
+    tree_kernels.add_leaves(features, (*nodes, np.array([0.5, 1.0, 2.0])), trees, True, np.zeros((rows, 1)))
+    blind_kernels.rank_rows(
+        scores, features, rates, multipliers, np.array([2.0, 0.6, 0.3, -2.0]), np.array([0, 3])
+    )
 
 
 @pytest.mark.compiled

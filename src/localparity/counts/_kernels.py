@@ -300,18 +300,10 @@ def _spread(
 
 
 @compiled
-def sort_with(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Rows sorted by their scores, and what each of them carries; equal scores come in any order."""
-    found, found_carried = np.empty(scores.size, scores.dtype), np.empty(scores.size, carried.dtype)
-    sort_into(scores, carried, found, found_carried)
-    return found, found_carried
-
-
-@compiled
 def sort_into(
     scores: NDArray[Any], carried: NDArray[Any], found: NDArray[Any], found_carried: NDArray[Any]
 ) -> None:
-    """Write the same."""
+    """Write rows sorted by their scores, and what each of them carries; equal scores come in any order."""
     rows = scores.size
     ends = np.empty(_MOST_CELLS + 2, np.int64)
     waiting = np.empty((rows // _FEW + 2, 3), np.int64)

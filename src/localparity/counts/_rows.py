@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import pairwise
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -111,19 +112,72 @@ class ClusteredRows:
 # Rows in the order of their scores.
 
 
-_FEW_ROWS = 2**12
+_FEW_ROWS = 2**9
 """So few rows are sorted by numpy sooner than by a loop, above all by one that is not compiled yet."""
+
+_MANY_ROWS = 2**17
+"""With fewer rows, it is not worth measuring which sort is the faster one."""
 
 
 def sort_rows(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Rows sorted by their scores, and what each of them carries; equal scores come in any order."""
-    if scores.size > _FEW_ROWS:
-        # Numpy's own arrays take less time to touch for the first time than those that a loop makes.
-        found, found_carried = np.empty_like(scores), np.empty_like(carried)
-        sort_into(scores, carried, found, found_carried)
-        return found, found_carried
-    order = np.argsort(scores, kind="stable")
-    return scores[order], carried[order]
+    if scores.size <= _FEW_ROWS:
+        order = np.argsort(scores, kind="stable")
+        return scores[order], carried[order]
+    if scores.size < _MANY_ROWS or _numpy_is_faster():
+        found = _sort_packed(scores, carried)
+        if found is not None:
+            return found
+    # Numpy's own arrays take less time to touch for the first time than those that a loop makes.
+    ordered, ordered_carried = np.empty_like(scores), np.empty_like(carried)
+    sort_into(scores, carried, ordered, ordered_carried)
+    return ordered, ordered_carried
+
+
+def _sort_packed(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """The same by one sort of whole numbers, the bits of a score before what it carries.
+
+    The bits of floats that are not negative are in their order. None where some are, or 64 bits are too few.
+    """
+    if scores.dtype.kind != "f" or carried.dtype.kind != "u":
+        return None
+    whole = np.dtype(f"u{scores.dtype.itemsize}")
+    bits, width, lowest = scores.view(whole), int(carried.max()).bit_length(), 0
+    highest = int(bits.max())
+    if highest >> (8 * whole.itemsize - 1):
+        return None  # some are negative, or -0.0
+    if highest.bit_length() + width > 64:
+        # Of scores other than 0, the first bits differ by little.
+        lowest = int(bits.min(initial=highest, where=bits > 0)) - 1
+    if (highest - lowest).bit_length() + width > 64:
+        return None
+    packed = bits.astype(np.uint64)
+    if lowest:
+        np.maximum(packed, np.uint64(lowest), out=packed)
+        packed -= np.uint64(lowest)
+    packed <<= np.uint64(width)
+    packed |= carried
+    packed.sort()
+    ordered = (packed & np.uint64((1 << width) - 1)).astype(carried.dtype)
+    packed >>= np.uint64(width)
+    if lowest:
+        packed[np.searchsorted(packed, 1) :] += np.uint64(lowest)
+    return packed.astype(whole, copy=False).view(scores.dtype), ordered
+
+
+@cache
+def _numpy_is_faster() -> bool:
+    """Whether numpy sorts faster than a loop: on some processors the instructions that it takes are slow."""
+    scores = np.random.default_rng(0).random(2**16)
+    carried = np.zeros(scores.size, dtype=np.uint8)
+    by_loop = partial(sort_into, scores, carried, scores.copy(), carried.copy())
+    taken = []
+    for sort in (by_loop, partial(np.sort, scores)):
+        sort()
+        start = thread_time()
+        sort()
+        taken.append(thread_time() - start)
+    return taken[1] < taken[0]
 
 
 def places_of(scores: NDArray[Any]) -> tuple[IntArray, NDArray[Any], IntArray]:
@@ -134,6 +188,14 @@ def places_of(scores: NDArray[Any]) -> tuple[IntArray, NDArray[Any], IntArray]:
     places = np.empty(ordered.size, dtype=np.int64)
     places[order] = np.repeat(np.arange(begins.size), rows)
     return places, ordered[begins], rows
+
+
+def count_codes(codes: NDArray[Any], size: int) -> IntArray:
+    """How many rows have each of so many codes; a few of them are compared sooner than all are looked up."""
+    if size > 16 or codes.dtype.itemsize > 1:
+        return np.bincount(codes, minlength=size)
+    counts = [np.count_nonzero(codes == code) for code in range(size - 1)]
+    return np.array([*counts, codes.size - sum(counts)])
 
 
 Key = tuple[Group, int | None]
@@ -187,7 +249,7 @@ class KeyedRows:
 
         A group that is too small is an error.
         """
-        in_all = np.bincount(self.codes, minlength=len(self.keys))
+        in_all = count_codes(self.codes, len(self.keys))
         groups, codes = group_codes(self.keys, comparison)
         for label, group_of in zip(comparison.labels, codes, strict=True):
             sizes = np.zeros(len(groups) + 1, dtype=np.int64)
@@ -233,7 +295,7 @@ class KeyedRows:
         """The distinct scores of each group and label, after one sort of all rows."""
         scores, codes, weights = self.by_score().arrays
         places = np.empty(weights.size, dtype=np.int64)
-        begins = np.append(0, np.cumsum(np.bincount(codes, minlength=len(self.keys)))[:-1])
+        begins = np.append(0, np.cumsum(count_codes(codes, len(self.keys)))[:-1])
         ends, distinct, rows = begins.copy(), np.empty(scores.size), np.empty(scores.size, dtype=np.int64)
         count_sorted(scores, codes, ends, distinct, rows, places)
         units = None if self.weights is None else units_at(places, weights, scores.size)

@@ -320,9 +320,9 @@ def count_worst(source: TorchScores, options: CountOptions) -> ScoreCounts:
     cells = first_table(source, options.level)
     search = replace(search_of(cells, source, options), worst=True)
     table, parents = _together(cells)
-    opened, _ = search.decide(table)
-    table = table.with_finer(opened, cells.at(opened[parents]))
     opened, matters = search.decide(table)
+    table = table.with_finer(opened, cells.at(opened[parents]))
+    opened, matters = search.decide(table, matters)
     opener = SourceOpener(source, options.level)
     if np.count_nonzero(matters) <= _MOST_PAIRS:
         opener = PartsOpener(source, options.level, search.sides, matters)

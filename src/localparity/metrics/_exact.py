@@ -33,7 +33,7 @@ from localparity.metrics._kernels import (
     decide,
     entries_below,
     narrow,
-    score_steps,
+    sorted_steps,
     with_finer,
 )
 from localparity.metrics._profile import mcdp_of, reach_bounds
@@ -46,13 +46,14 @@ _SLACK = 1e-12
 
 _SAMPLED = 1024
 _SAMPLED_FIRST = 256
+_SAMPLED_ENDS = 2**13
 _NUMBER_BITS = 30
 _SHORTEST = float(np.finfo(np.float64).tiny)
 _MANY_ROWS = 2**17
 """With fewer rows, starting threads takes longer than they save."""
 
-_FEW_ROWS = 2**11
-"""So few rows are sorted sooner than they are counted in cells."""
+_FEW_ROWS = 2**15
+"""So few rows of two groups are sorted sooner than they are counted in cells."""
 
 _MOST_KEYS = 64
 _ROWS_BY_CELL = 4
@@ -64,8 +65,8 @@ _MOST_COUNTED = 2**14
 _MANY_OPENED = 2**13
 _LEAST_PARTS = 4
 _ROWS_BY_PART = 8
-_MOST_PLACES = 2**26
-_MOST_CUT = 2**20
+_CUT = 8
+_SORTED_CELLS = 2**9
 
 
 # The table of cells.
@@ -287,23 +288,31 @@ class Search:
     @cached_property
     def _terms(self) -> tuple[Any, ...]:
         """The search as compiled loops take it."""
-        large = self.group_rows >= max(1, self.comparison.min_group_size)
         scale = range_scale(self.score_range)
         low, high = (scale * end for end in self.score_range)
         bottom = threshold_reach(self.score_range[0], self.resolution, self.score_range)
         reach = reach_bounds(self.epsilons, self.resolution)
-        compared = large[:, self._pairs].all(axis=2)
         frame = scale, low, high - low, bottom
-        return self._groups[1], self._pairs, compared, reach, frame, _SLACK, self.worst
+        return self._groups[1], self._pairs, reach, frame, _SLACK, self.worst
+
+    @cached_property
+    def compared(self) -> BoolArray:
+        """By label (rows), the pairs of groups that are large enough."""
+        large = self.group_rows >= max(1, self.comparison.min_group_size)
+        return np.asarray(large[:, self._pairs].all(axis=2))
 
     def check_sizes(self) -> None:
         """Raise a ValueError where a group is too small."""
         for label, rows in zip(self.comparison.labels, self.group_rows, strict=True):
             check_sizes(self.comparison, self._groups[0], rows[:-1].tolist(), label)
 
-    def decide(self, table: CellTable) -> tuple[BoolArray, BoolArray]:
-        """The cells that decide, and by label (rows) the pairs whose MCDP is asked for."""
-        opened, matters = decide(table.steps, self._terms)
+    def decide(self, table: CellTable, compared: BoolArray | None = None) -> tuple[BoolArray, BoolArray]:
+        """The cells that decide, and by label (rows) the pairs whose MCDP is asked for.
+
+        Of a coarser table, the same pairs or more mattered: no others need be compared.
+        """
+        compared = self.compared if compared is None else compared
+        opened, matters = decide(table.steps, compared, self._terms)
         return opened, matters
 
     def refine(
@@ -321,7 +330,7 @@ class Search:
             table = table.with_finer(opened, finer)
             if (finer.numbers < 0).all():  # every score is known, and nothing decides
                 return table, np.zeros(table.numbers.size, dtype=bool), matters
-            opened, matters = self.decide(table)
+            opened, matters = self.decide(table, matters)
         return table, opened, matters
 
     def mcdp(self, table: CellTable, matters: BoolArray) -> FloatArray:
@@ -440,7 +449,8 @@ class ArrayRows:
         n_jobs: int = 1,
     ) -> None:
         self.rows, self.grid, self._score_range, self._n_jobs = rows, grid, score_range, n_jobs
-        self._ends, self._many = ends, _MANY_OPENED
+        self._ends = ends
+        self._sorted: SortedCells | None = None
         self._width = 1 if rows.weights is None else 1 + LIMBS * (1 + squares)
 
     def count(self) -> tuple[IntArray, FloatArray]:
@@ -469,21 +479,46 @@ class ArrayRows:
         table = CellTable(self.rows.keys, numbers, lowest, highest, entries)
         return table.occupied() if self._ends else table
 
-    def open(self, table: CellTable, opened: BoolArray) -> CellTable | None:
-        """Cut cells of many rows, and sort the rows of others; None where they are too many for a table."""
-        numbers, inside = table.numbers[opened], int(table.rows[opened].sum())
-        self.rows = rows = find_in(self.rows, self.grid, numbers, inside, self._n_jobs)
-        most = _MOST_PLACES // (len(rows.keys) * self._width)
-        if inside > self._many and self.grid.last < _MOST_CUT:
+    def open(self, table: CellTable, opened: BoolArray) -> CellTable:
+        """Cut cells of many rows once, and sort the rows of others, or of most rows."""
+        if self._sorted is not None:
+            return self._sorted.open(table, opened)
+        numbers, sizes = table.numbers[opened], np.where(opened, table.rows.sum(axis=1), 0)
+        inside, most = int(sizes.sum()), self.rows.scores.size // 2
+        self.rows = find_in(self.rows, self.grid, numbers, inside, self._n_jobs)
+        if _MANY_OPENED < inside <= most and not self.grid.place.size:
             parts = min(inside // _ROWS_BY_PART, self.grid.cells) // numbers.size
             cut = self.grid.cut(numbers, max(_LEAST_PARTS, parts))
             if cut.bits:  # or else cells of single floats, but for the ends
-                # Cells are cut once, and again only where their rows are too many to sort.
-                self.grid, self._many = cut, most
+                self.grid = cut
                 return self.table()
-        if inside > most:
-            return None
-        return CellTable(rows.keys, *score_steps(*rows.arrays, len(rows.keys), self._width))
+        # Cells side by side are cut together.
+        first = np.flatnonzero(opened & ~np.append(False, opened[:-1]))
+        self._sorted = SortedCells(self.rows, self._width, np.add.reduceat(sizes, first))
+        return self._sorted.table(1 if inside <= _MANY_OPENED else 1 + inside // _SORTED_CELLS)
+
+
+class SortedCells:
+    """Rows in memory, sorted, in cells of about as many rows each; once some were opened, those of them.
+
+    No cell goes beyond one of the spans, of so many rows each, that the rows come from.
+    """
+
+    def __init__(self, rows: KeyedRows, width: int, sizes: IntArray) -> None:
+        self._rows, self._shape = rows.by_score(), (len(rows.keys), width)
+        ends = np.cumsum(sizes)
+        self._spans, self._most = np.column_stack([ends - sizes, ends]), 1
+
+    def table(self, most: int) -> CellTable:
+        """Cells of about so many rows each; of one row, a cell for each score."""
+        steps, self._spans = sorted_steps(*self._rows.arrays, self._spans, most, self._shape)
+        self._most = most
+        return CellTable(self._rows.keys, *steps)
+
+    def open(self, table: CellTable, opened: BoolArray) -> CellTable:
+        """Cut cells into smaller ones, and at last into their scores."""
+        self._spans = self._spans[table.numbers[opened]]
+        return self.table(self._most // _CUT if self._most > _CUT**2 else 1)
 
 
 def in_parts(work: Callable[[KeyedRows], T], rows: KeyedRows, n_jobs: int) -> list[T]:
@@ -522,7 +557,7 @@ def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs:
         return np.zeros(0)
     if isinstance(data, Predictions):
         worst = None
-        if _in_cells(data, _FEW_ROWS):
+        if _in_cells(data):
             worst = _worst_in_cells(data, comparison, epsilons, n_jobs)
         if worst is None and data.exchangeable:
             worst = _worst_sorted(data, comparison, epsilons)
@@ -532,24 +567,27 @@ def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs:
     return np.asarray(np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0))
 
 
-def _in_cells(predictions: Predictions, few: int) -> bool:
+def _in_cells(predictions: Predictions) -> bool:
     """Whether rows are counted in cells: more than a few, and not of very many groups."""
     n_keys = len(predictions.groups) * (1 if predictions.labels is None else 2)
+    # With more groups, sorted rows are looked at for more pairs.
+    few = 4 * _FEW_ROWS // n_keys**2
     return len(predictions) > few and n_keys <= _MOST_KEYS and predictions.clusters is None
 
 
 def _worst_in_cells(
     people: Predictions, comparison: Comparison, epsilons: FloatArray, n_jobs: int
 ) -> FloatArray | None:
-    """The same by the search; None where rows are few and tied, or too many decide to fit into a table."""
+    """The same by the search; None where rows are few and tied."""
     rows, ends = KeyedRows.of(people), people.score_range
     n_keys, size = len(rows.keys), rows.scores.size
     most = min(_MOST_CELLS, _MOST_ENTRIES // (n_keys * (1 if rows.weights is None else 1 + LIMBS)))
-    sample = rows.scores[:: max(1, size // _SAMPLED_FIRST)]
+    ends_of = rows.scores[:: max(1, size // _SAMPLED_ENDS)]
+    sample = np.append(rows.scores[:: max(1, size // _SAMPLED_FIRST)], [ends_of.min(), ends_of.max()])
     distinct = np.unique(sample).astype(np.float64)
     # Where scores are tied, few cells do, and those of one score are known once their ends are.
     tied = distinct.size < 0.9 * sample.size
-    if tied and size <= 8 * _FEW_ROWS:
+    if tied and size <= _FEW_ROWS // 2:
         return None
     grid = Grid.over(distinct, min(most, _cells_by_root(size) if tied else 2 + size // _ROWS_BY_CELL))
     grid = grid._replace(last=cell_of(ends[1], *grid[:5]))
@@ -559,10 +597,10 @@ def _worst_in_cells(
     search = Search(rows.keys, in_all, comparison, epsilons, ends, people.resolution, worst=True)
     search.check_sizes()
     # Of many cells few matter: they are looked at in blocks first.
-    steps, *decided = narrow(entries, seen, grid, ends, _BLOCKS, search._terms)
+    steps, opened, matters = narrow(entries, seen, grid, ends, _BLOCKS, search.compared, search._terms)
     table = CellTable(rows.keys, *steps)
-    table, opened, matters = search.refine(table, source.open, (decided[0], decided[1]))
-    return None if opened.any() else search.mcdp(table, matters)
+    table, _, matters = search.refine(table, source.open, (opened, matters))
+    return search.mcdp(table, matters)
 
 
 def _worst_sorted(predictions: Predictions, comparison: Comparison, epsilons: FloatArray) -> FloatArray:
@@ -589,7 +627,7 @@ def count_for(
     """
     rows, ends = KeyedRows.of(predictions), predictions.score_range
     size = rows.scores.size
-    if _in_cells(predictions, 8 * _FEW_ROWS):
+    if size > _FEW_ROWS // 2 and _in_cells(predictions):
         sample = np.unique(rows.scores[:: max(1, size // _SAMPLED)]).astype(np.float64)
         grid = Grid.over(sample, min(_MOST_COUNTED, _cells_by_root(size)))
         source = ArrayRows(rows, grid, ends, ends=True, squares=True, n_jobs=n_jobs)
@@ -598,9 +636,8 @@ def count_for(
         search = Search(rows.keys, sizes, comparison, epsilons, ends, predictions.resolution)
         decided = search.decide(table)
         if 4 * table.rows[decided[0]].sum() <= size:
-            table, opened, _ = search.refine(table, source.open, decided)
-            if not opened.any():
-                return table.to_counts(ends, predictions.resolution)
+            table, _, _ = search.refine(table, source.open, decided)
+            return table.to_counts(ends, predictions.resolution)
     return ScoreCounts.from_predictions(predictions)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._compiled import compiled
+from localparity._compiled import compiled, compiled_fast
 from localparity._types import BoolArray, FloatArray, IntArray
-from localparity.counts._kernels import CHUNK, add_units, cell_ends, cells_of, sort_with
+from localparity.counts._kernels import CHUNK, add_units, cell_ends, cells_of
 from localparity.counts._weights import LIMB_BITS, LIMBS
 
 # A run's half-width falls into one of eight classes an octave, read off the top bits of its float:
@@ -81,19 +81,52 @@ def _length_class(half_width: float) -> int:
     return min(max(int(bits >> _CLASS_SHIFT) - _LOWEST_CLASS, 0), _CLASSES - 2)
 
 
+@compiled_fast
+def _least_in_blocks(values: FloatArray, size: int) -> FloatArray:
+    """The least absolute value of each so many, of fewer at the end with those before."""
+    least = np.full(values.size // size, np.inf)
+    for block in range(least.size):
+        for place in range(block * size, (block + 1) * size):
+            least[block] = min(least[block], abs(values[place]))
+    for place in range(least.size * size, values.size if least.size else 0):
+        least[-1] = min(least[-1], abs(values[place]))
+    return least
+
+
 @compiled
 def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The half-width, value and start of every run that no run of a longer class is at least as high as.
 
-    `knots` lie in [0, 1] and the gap is 0 at the last of them. A stack holds the starts of the runs that have
-    not ended yet, each with the least absolute gap since; a lower knot ends those above it. `highest[c]` is
-    the highest run of class c or longer: a run at or below it, one class up, is dominated and forgotten at
-    once, which leaves little more than the profile's steps.
+    `knots` lie in [0, 1] and the gap is 0 at the last of them. The least gaps of blocks of knots say
+    beforehand how high runs are at least, so that few others are noted.
+    """
+    highest = np.zeros(_CLASSES)
+    least = _least_in_blocks(gap, _BLOCK)
+    if least.size > 1:
+        _runs_above(knots[: least.size * _BLOCK : _BLOCK], least, highest)
+    half_widths, values, starts = _runs_above(knots, gap, highest)
+    # What was not dominated when its run ended may be so by now.
+    kept = 0
+    for run in range(values.size):
+        if values[run] > highest[_length_class(half_widths[run]) + 1]:
+            half_widths[kept], values[kept], starts[kept] = half_widths[run], values[run], starts[run]
+            kept += 1
+    return half_widths[:kept], values[:kept], starts[:kept]
+
+
+@compiled
+def _runs_above(
+    knots: FloatArray, gap: FloatArray, highest: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The runs that are higher than is known of longer ones; `highest` is raised to them.
+
+    A stack holds the starts of the runs that have not ended yet, each with the least absolute gap since; a
+    lower knot ends those above it. `highest[c]` is the highest run of class c or longer: a run at or below
+    it, one class up, is dominated and forgotten at once, which leaves little more than the profile's steps.
     """
     half_widths = np.empty(knots.size, np.float64)
     values = np.empty(knots.size, np.float64)
     starts = np.empty(knots.size, np.float64)
-    highest = np.zeros(_CLASSES)
     start_of = np.empty(knots.size, np.float64)
     value_of = np.empty(knots.size + 1, np.float64)
     value_of[0] = 0.0
@@ -121,13 +154,7 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
             start_of[depth] = start
             depth += 1
             value_of[depth] = value
-    # What was not dominated when its run ended may be so by now.
-    kept = 0
-    for run in range(found):
-        if values[run] > highest[_length_class(half_widths[run]) + 1]:
-            half_widths[kept], values[kept], starts[kept] = half_widths[run], values[run], starts[run]
-            kept += 1
-    return half_widths[:kept], values[:kept], starts[:kept]
+    return half_widths[:found], values[:found], starts[:found]
 
 
 @compiled
@@ -302,26 +329,39 @@ def count_table(
 
 
 @compiled
-def score_steps(
-    scores: NDArray[Any], keys: NDArray[Any], weights: FloatArray, n_keys: int, width: int
+def sorted_steps(
+    scores: NDArray[Any], keys: NDArray[Any], weights: FloatArray, spans: IntArray, most: int, shape: Any
 ) -> Any:
-    """A step for each score of some rows, without a number: it is not opened again."""
-    ordered, order = sort_with(scores, np.arange(scores.size))
-    distinct, step = np.empty(scores.size, np.float64), np.empty(scores.size, np.int64)
+    """Steps of about so many rows each, of rows sorted by score in some spans, and the span of each step.
+
+    Rows of one score stay together. A step of one score has no number: it is not opened again. `shape` has
+    the number of keys and of places that an entry takes.
+    """
+    steps = 0
+    for begin, end in spans:
+        steps += -(-(end - begin) // most)
+    numbers, parts = np.full(steps, -1, np.int64), np.empty((steps, 2), np.int64)
+    lowest, highest = np.empty(steps, np.float64), np.empty(steps, np.float64)
+    entries = np.zeros((steps, shape[0], shape[1]), np.int64)
     found = 0
-    for row in range(scores.size):
-        score = ordered[row] + 0.0  # which turns -0.0 into 0.0
-        if found == 0 or distinct[found - 1] != score:
-            distinct[found] = score
+    for begin, end in spans:
+        while begin < end:
+            after = min(begin + most, end)
+            while after < end and scores[after] == scores[after - 1]:
+                after += 1
+            for row in range(begin, after):
+                entries[found, keys[row], 0] += 1
+            for row in range(begin, after if weights.size else begin):
+                _add_weight(weights[row], entries[found, keys[row]])
+            # Adding 0 turns -0.0 into 0.0.
+            lowest[found], highest[found] = scores[begin] + 0.0, scores[after - 1] + 0.0
+            if lowest[found] < highest[found]:
+                numbers[found] = found
+            parts[found, 0], parts[found, 1] = begin, after
+            begin = after
             found += 1
-        step[row] = found - 1
-    entries = np.zeros((found, n_keys, width), np.int64)
-    for row in range(scores.size):
-        entry = entries[step[row], keys[order[row]]]
-        entry[0] += 1
-        if weights.size:
-            _add_weight(weights[order[row]], entry)
-    return np.full(found, -1, np.int64), distinct[:found], distinct[:found], entries, np.empty((0, 0, 2, 0))
+    known = numbers[:found], lowest[:found], highest[:found], entries[:found], np.empty((0, 0, 2, 0))
+    return known, parts[:found]
 
 
 @compiled
@@ -464,13 +504,15 @@ def _bound_pairs(
 
 
 @compiled
-def bound_steps(steps: Any, terms: Any) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def bound_steps(
+    steps: Any, compared: BoolArray, terms: Any
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """What steps say of MCDP by label: where they begin, the shares of the groups, the gaps and the bounds.
 
     The bounds have the shape (labels, 2, pairs, half-widths), and are 0 of pairs that are not compared.
     """
     _, lowest, highest, entries, gaps = steps
-    group_of, pairs, compared, reach, frame, slack, worst = terms
+    group_of, pairs, reach, frame, slack, worst = terms
     begins, known = _begins_of(lowest, highest, frame), lowest == highest
     labels, groups = len(group_of), group_of.max() + 1
     inside = gaps if gaps.size else np.empty((labels, len(pairs), 2, 0))
@@ -484,13 +526,13 @@ def bound_steps(steps: Any, terms: Any) -> tuple[FloatArray, FloatArray, FloatAr
 
 
 @compiled
-def decide(steps: Any, terms: Any) -> tuple[BoolArray, BoolArray]:
+def decide(steps: Any, compared: BoolArray, terms: Any) -> tuple[BoolArray, BoolArray]:
     """The steps that decide MCDP of every pair, or of the worst alone, and the pairs of each label (rows)
-    whose MCDP is asked for.
+    whose MCDP is asked for, of those that are compared.
     """
     numbers, lowest, highest, _, _ = steps
-    _, pairs, compared, reach, _, slack, worst = terms
-    begins, shares, gaps, bounds = bound_steps(steps, terms)
+    _, pairs, reach, _, slack, worst = terms
+    begins, shares, gaps, bounds = bound_steps(steps, compared, terms)
     known, floor = lowest == highest, np.zeros(reach.shape[1])
     for label in range(len(bounds) if worst else 0):
         for pair in range(len(pairs)):
@@ -513,7 +555,9 @@ def decide(steps: Any, terms: Any) -> tuple[BoolArray, BoolArray]:
 
 
 @compiled
-def narrow(entries: IntArray, seen: FloatArray, grid: Any, ends: Any, blocks: Any, terms: Any) -> Any:
+def narrow(
+    entries: IntArray, seen: FloatArray, grid: Any, ends: Any, blocks: Any, compared: BoolArray, terms: Any
+) -> Any:
     """The steps that cells are taken together in, those that decide, and the pairs that may be the worst.
 
     At first there are as many cells in a step as the first of `blocks` says; those that decide are cut into
@@ -521,7 +565,7 @@ def narrow(entries: IntArray, seen: FloatArray, grid: Any, ends: Any, blocks: An
     """
     numbers = np.arange(0, len(entries), blocks[0])
     steps = _block_steps(entries, seen, grid, ends, numbers, blocks[0])
-    opened, matters = decide(steps, terms)
+    opened, matters = decide(steps, compared, terms)
     for level in range(1, len(blocks)):
         size, block = blocks[level - 1], blocks[level]
         inside = np.zeros(-(-len(entries) // block), np.bool_)
@@ -529,5 +573,5 @@ def narrow(entries: IntArray, seen: FloatArray, grid: Any, ends: Any, blocks: An
             inside[number // block : (number + size) // block] = True
         numbers = block * np.flatnonzero(inside)
         steps = with_finer(steps, opened, _block_steps(entries, seen, grid, ends, numbers, block))
-        opened, matters = decide(steps, terms)
+        opened, matters = decide(steps, matters, terms)
     return steps, opened, matters
