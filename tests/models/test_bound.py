@@ -269,6 +269,7 @@ def test_as_many_are_held_out_as_the_bound_needs(
     bound = Bound(max_mcdp, confidence=0.9)
     assert bound.share_held_out(0.2, groups, np.zeros(groups.size)) == pytest.approx(expected, abs=0.02)
     assert bound.share_held_out(0.7, groups, np.zeros(groups.size)) == 0.7
+    assert bound.share_held_out(0.2, groups, np.zeros(groups.size), most=0.25) <= 0.25
 
 
 def test_people_of_one_label_may_be_few() -> None:
@@ -288,3 +289,12 @@ def test_half_of_ten_thousand_people_are_enough_to_promise_five_points() -> None
     model.fit(*people, sensitive_features=census.sensitive_features)
     assert model.promise_.startswith("With probability 0.9, MCDP(0) is at most 0.05 in the population")
     assert "5,000 people" in model.promise_
+
+
+def test_a_group_blind_repair_is_tested_on_more_people_than_it_is_fitted_on() -> None:
+    """Half of 10,000 people of Adult were too few to promise five points in most splits."""
+    census = lp.datasets.make_census(10_000, random_state=101)
+    people, plain = census.data[["age", "education_years", "hours_per_week"]], LogisticRegression(C=0.01)
+    model = lp.models.GroupBlindClassifier(plain, plain, max_mcdp=0.05, confidence=0.9, random_state=0)
+    model.fit(people, census.target, sensitive_features=census.sensitive_features)
+    assert "6,549 people held out" in model.promise_

@@ -28,20 +28,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from localparity._text import capitalised
 from localparity._types import Criterion, FloatArray, IntArray, Seed
-from localparity._validation import InputError, InputWarning, as_bounded_epsilon, as_fraction, as_probability
+from localparity._validation import (
+    InputError,
+    InputWarning,
+    as_bounded_epsilon,
+    as_fraction,
+    as_probability,
+    setting,
+)
 from localparity.counts import Comparison
 from localparity.metrics import Interval, mcdp
 from localparity.metrics._within import within_bound
-from localparity.models._rows import TrainingRows
+from localparity.models._rows import DECISION_CUTOFF, TrainingRows
 from localparity.predictions import Predictions
-from localparity.uncertainty import mcdp_interval, permutation_test
+from localparity.uncertainty import impact_ratio_curve, mcdp_interval, permutation_test
 
 _GUESS = 0.2
 _DOUBLINGS = 5
@@ -55,6 +63,8 @@ _SAFER, _SAFER_STEP, _LEAST_STRENGTH = 2, 3.0, 0.05
 # How much of the bound chance may take among the people of a test, and how many of all are held out at most.
 _CHANCE, _MOST_HELD_OUT = 0.75, 0.5
 _EXPECTED = 0.87  # the mean of Kolmogorov's distribution: what groups that are alike are expected to measure
+
+_ALL, _RATES_OF_RATIO = (0.0, 1.0), (0.05, 1.0)  # of a bound on MCDP, and of one on ratios
 
 _AMONG = {
     "demographic_parity": "",
@@ -92,8 +102,10 @@ class Measured:
         bound. None where only the estimate counts.
     noise_floor : float, optional
         MCDP(epsilon) expected under parity, with these scores; None outside of an audit.
-    auc : float, optional
-        The area under the ROC curve; None outside of an audit.
+    auc, accuracy, brier, calibration_error : float, optional
+        The area under the ROC curve, the share of people that `predict` is right about, the Brier score, and
+        how far scores are from the outcomes on average over ten equal parts of the people; None outside of an
+        audit.
 
     Examples
     --------
@@ -107,6 +119,9 @@ class Measured:
     interval: Interval | None = None
     noise_floor: float | None = None
     auc: float | None = None
+    accuracy: float | None = None
+    brier: float | None = None
+    calibration_error: float | None = None
 
     @property
     def at_most(self) -> float:
@@ -121,6 +136,8 @@ class Bound(NamedTuple):
     epsilon: float = 0.0
     criterion: Criterion = "demographic_parity"
     confidence: float | None = None
+    selection_rates: tuple[float, float] = _ALL
+    min_ratio: float | None = None
 
     @classmethod
     def checked(
@@ -135,7 +152,55 @@ class Bound(NamedTuple):
     @classmethod
     def of(cls, estimator: Any) -> Bound:
         """Return the bound that an estimator's parameters state, or raise a ValueError."""
-        return cls.checked(estimator.max_mcdp, estimator.epsilon, estimator.criterion, estimator.confidence)
+        bound = cls.checked(estimator.max_mcdp, estimator.epsilon, estimator.criterion, estimator.confidence)
+        rates, ratio = (getattr(estimator, name, None) for name in ("selection_rates", "min_ratio"))
+        return bound if rates is None and ratio is None else bound._where(rates, ratio)
+
+    def _where(self, rates: Any, ratio: Any) -> Bound:
+        """Return the bound at selection rates, or on the ratio there, or raise a ValueError."""
+        if self.epsilon > 0.0:
+            name = "selection_rates" if ratio is None else "min_ratio"
+            raise InputError(f"must be 0 with {setting(name)}, got {self.epsilon:g}", "epsilon")
+        ratio = None if ratio is None else as_probability(ratio, "min_ratio")
+        if rates is None:
+            return self._replace(min_ratio=ratio, selection_rates=_RATES_OF_RATIO)
+        name = "selection_rates"
+        if not isinstance(rates, tuple | list) or len(rates) != 2:
+            raise InputError(f"must be two numbers, got {rates!r}", name)
+        low, high = (as_fraction(rate, name) for rate in rates)
+        if low >= high or (ratio is not None and low == 0.0):
+            above = "0 < low < high" if ratio is not None else "low < high"
+            raise InputError(f"must have {above}, got {(low, high)}", name)
+        return self._replace(min_ratio=ratio, selection_rates=(low, high))
+
+    @property
+    def limit(self) -> float:
+        """The most that the MCDP, or one less the lowest ratio, may be."""
+        return self.max_mcdp if self.min_ratio is None else 1.0 - self.min_ratio
+
+    @property
+    def setting(self) -> str:
+        """The argument that states the bound, with its value."""
+        ratio = self.min_ratio
+        return setting(max_mcdp=self.max_mcdp) if ratio is None else setting(min_ratio=ratio)
+
+    def value(self, disparity: float) -> float:
+        """Return a disparity as the bound states it: itself, or the ratio."""
+        return disparity if self.min_ratio is None else 1.0 - disparity
+
+    def reachable(self, disparity: float) -> str:
+        """Return the bound that such a disparity is within, in words."""
+        if self.min_ratio is None:
+            return f"{setting('max_mcdp')} >= {round_up(disparity):g}"
+        return f"{setting('min_ratio')} <= {1.0 - round_up(disparity):g}"
+
+    @property
+    def where(self) -> str:
+        """At which cutoffs the bound holds, as words that follow; empty for all."""
+        low, high = self.selection_rates
+        if self.selection_rates == _ALL:
+            return ""
+        return f" at cutoffs that select {100.0 * low:g}% to {100.0 * high:g}% of the people fitted on"
 
     @property
     def among(self) -> str:
@@ -150,14 +215,60 @@ class Bound(NamedTuple):
     @property
     def measure_name(self) -> str:
         """What is bounded, in words."""
-        return f"MCDP({self.epsilon:g}){self.among}"
+        return f"MCDP({self.epsilon:g}){self.among}{self.where}"
+
+    @property
+    def claim(self) -> str:
+        """What holds of scores within the bound."""
+        if self.min_ratio is None:
+            return f"{self.measure_name} is at most {self.max_mcdp:.4g}"
+        return f"the ratio of selection rates{self.among} is at least {self.min_ratio:.4g}{self.where}"
+
+    def disparity(self, people: Predictions, cutoffs: tuple[float, float]) -> float:
+        """Return what the bound limits, of people at cutoffs between two."""
+        people = _narrowed(people, cutoffs)
+        if self.min_ratio is None:
+            return mcdp(people, epsilon=self.epsilon, criterion=self.criterion)
+        return 1.0 - self._lowest_ratio(people, None)
+
+    def known(self, people: Predictions, cutoffs: tuple[float, float]) -> float:
+        """Return what that is at most in the population of the people of a test."""
+        people = _narrowed(people, cutoffs)
+        return (
+            self.upper(people).high
+            if self.min_ratio is None
+            else 1.0 - self._lowest_ratio(people, self.confidence)
+        )
+
+    def _lowest_ratio(self, people: Predictions, confidence: float | None) -> float:
+        """Return the lowest ratio of selection rates at all cutoffs, or its lower end.
+
+        Two labels share the error of a confidence.
+        """
+        odds: tuple[Criterion, ...] = ("equal_opportunity", "predictive_equality")
+        criteria = odds if self.criterion == "equalized_odds" else (self.criterion,)
+        lowest = 1.0
+        for criterion in criteria:
+            shared = None if confidence is None else 1.0 - (1.0 - confidence) / len(criteria)
+            curve = impact_ratio_curve(people, criterion=criterion, confidence=shared)
+            selects = curve.rates.any(axis=0)
+            ratios = curve.ratios if shared is None else curve.ratio_bands[0]
+            lowest = min(lowest, float(ratios[:, selects].min(initial=1.0)))
+        return lowest
 
     def is_met(self, measured: Measured) -> bool:
         """Whether scores are within the bound; with a confidence, whether they are known to be."""
         return within_bound(measured.at_most, self.max_mcdp)
 
-    def share_held_out(self, least: float, groups: IntArray, labels: FloatArray | IntArray) -> float:
-        """Return the share of rows to test on: `least`, or more up to half where the bound needs as many.
+    def share_held_out(
+        self,
+        least: float,
+        groups: IntArray,
+        labels: FloatArray | IntArray,
+        *,
+        most: float = _MOST_HELD_OUT,
+    ) -> float:
+        """Return the share of rows to test on: `least`, or more up to `most` where the bound needs as many.
 
         Of groups that are alike, n_a and n_b people are expected to measure 0.87 sqrt(1 / n_a + 1 / n_b), and
         what is known of them is half a normal quantile of such roots above. It looks at sizes alone, so that
@@ -169,8 +280,9 @@ class Bound(NamedTuple):
         for label in Comparison(self.criterion).labels:
             sizes = np.sort(np.bincount(groups if label is None else groups[labels == label]))[:2]
             needed = max(needed, float((1.0 / np.maximum(sizes, 1)).sum()))
-        needed *= (off / max(_CHANCE * self.max_mcdp, _LEAST_GOAL)) ** 2
-        return min(max(least, needed), max(least, _MOST_HELD_OUT))
+        limit = self.max_mcdp if self.min_ratio is None else self.limit * self.selection_rates[0]
+        needed *= (off / max(_CHANCE * limit, _LEAST_GOAL)) ** 2
+        return min(max(least, needed), max(least, most))
 
     def upper(self, people: Predictions) -> Interval:
         """Return MCDP(epsilon) of the people of a test, and what it is at most in their population."""
@@ -211,16 +323,27 @@ class Bound(NamedTuple):
         null = permutation_test(
             people, epsilon=self.epsilon, criterion=self.criterion, n_resamples=n_resamples, random_state=seed
         )
-        precision, auc = _average_precision(rows, scores), _auc(rows, scores)
-        return Measured(rows.size, precision, interval.estimate, interval, null.null_mean, auc)
+        precision, labels, weights = _average_precision(rows, scores), rows.labels, rows.weights
+        right = np.average((scores > DECISION_CUTOFF) == (labels > 0.5), weights=weights)
+        return Measured(
+            rows.size,
+            precision,
+            interval.estimate,
+            interval,
+            null.null_mean,
+            _auc(rows, scores),
+            float(right),
+            float(np.average((scores - labels) ** 2, weights=weights)),
+            calibration_error(labels, scores, weights),
+        )
 
     def promise(self, people: int, *, tested: bool, weighted: bool = False) -> str:
         """Return what holds and for whom: people that scores were tested on, or else fitted on."""
-        claim = f"{self.measure_name} is at most {self.max_mcdp:.4g}"
+        claim = self.claim
         if self.confidence is None:
             return (
-                f"{claim} among the {people:,} people fitted on; nothing is promised for others without a "
-                "confidence."
+                f"{capitalised(claim)} among the {people:,} people fitted on; nothing is promised for others "
+                "without a confidence."
             )
         about = "of about " if weighted else ""
         who, condition = "fitted on", "their scores were not computed on rows that the model was trained on"
@@ -248,6 +371,44 @@ def _auc(rows: TrainingRows, scores: FloatArray) -> float:
     return float(roc_auc_score(rows.labels, scores, sample_weight=rows.weights))
 
 
+_PARTS = 10
+
+
+def calibration_error(labels: FloatArray, scores: FloatArray, weights: FloatArray) -> float:
+    """Return the mean distance of scores and outcomes over ten parts of the people, in order of score.
+
+    People of one score are in one part.
+    """
+    _, places = np.unique(scores, return_inverse=True)
+    masses = np.bincount(places, weights)
+    middles = (np.cumsum(masses) - 0.5 * masses) / masses.sum()
+    parts = np.minimum((_PARTS * middles).astype(np.int64), _PARTS - 1)[places]
+    return float(np.abs(np.bincount(parts, weights * (scores - labels))).sum() / masses.sum())
+
+
+def cutoffs_between(
+    scores: FloatArray, weights: FloatArray, rates: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the lowest and the highest cutoff above which a share of people between two rates is."""
+    distinct, places = np.unique(scores, return_inverse=True)
+    masses = np.bincount(places, weights)
+    above = 1.0 - np.cumsum(masses) / masses.sum()
+    low, high = rates
+    first = 0.0 if high >= 1.0 else float(distinct[int(np.argmax(above <= high))])
+    enough = distinct[above >= low]
+    last = 1.0 if low <= 0.0 else float(enough[-1]) if enough.size else 0.0
+    return first, max(first, last)
+
+
+def _narrowed(people: Predictions, cutoffs: tuple[float, float]) -> Predictions:
+    """Return people with scores that are told apart at cutoffs between two alone."""
+    low, high = cutoffs
+    if (low, high) == (0.0, 1.0):
+        return people
+    scores = np.maximum(people.scores, low)
+    return replace(people, scores=np.where(scores > high, 1.0, scores))
+
+
 def round_up(value: float) -> float:
     """Return a number rounded up to four decimals."""
     near = round(value, 4)
@@ -265,10 +426,10 @@ def accept_in_order(
     Settings after it are not asked for, so that an iterator need not make them.
     """
     accepted: list[AnySetting] = []
-    for setting in settings:
-        if not is_within(setting):
-            return accepted, [setting]
-        accepted.append(setting)
+    for one in settings:
+        if not is_within(one):
+            return accepted, [one]
+        accepted.append(one)
     return accepted, []
 
 

@@ -183,8 +183,14 @@ class ModelCard:
             "Expected under parity": percent(measured.noise_floor),
             "Average precision": percent(measured.average_precision),
         }
-        if measured.auc is not None:
-            results["Area under the ROC curve"] = percent(measured.auc)
+        others = {
+            "Area under the ROC curve": measured.auc,
+            "Right at the decision cutoff": measured.accuracy,
+            "Calibration error": measured.calibration_error,
+        }
+        results |= {name: percent(value) for name, value in others.items() if value is not None}
+        if measured.brier is not None:
+            results["Brier score"] = f"{measured.brier:.4f}"
         if self.max_mcdp is not None:
             results["Verdict on the bound"] = verdict_on(interval, self.max_mcdp)
         return _list(results)

@@ -87,7 +87,7 @@ def repair_candidate(
     """
     from localparity.models import RepairedClassifier, ScoreRepair
 
-    max_mcdp, epsilon, criterion, _ = settings.bound
+    max_mcdp, epsilon, criterion, *_ = settings.bound
     aim, part, scores = share * max_mcdp, rows.validation, candidate.validation
     judged = np.empty_like(scores)
     halves = part.split(0.5, settings.seed)
@@ -301,7 +301,7 @@ class _Candidates:
         """
         from localparity.models import GroupBlindClassifier
 
-        (_, epsilon, criterion, _), seed = self.settings.bound, self.settings.seed
+        (_, epsilon, criterion, *_), seed = self.settings.bound, self.settings.seed
         plain = (outcome for outcome in self.outcomes if outcome.name in _PLAIN)
         best = max(plain, key=lambda outcome: outcome.validation.average_precision).name
         estimator = METHODS[best].make(self.settings)[""] if best == _PLAIN[0] else None

@@ -117,9 +117,14 @@ class FolderMixin(ABC):
             needs_group=needs_group(self),
             versions=versions_of(self._used_libraries()),
             fitted_on=self._fitted_on,
-            **{name: getattr(self, name) for name in _BOUND if hasattr(self, name)},
+            **{name: getattr(self, name) for name in self._bound_names() if hasattr(self, name)},
             promise=getattr(self, "promise_", None),
         )
+
+    def _bound_names(self) -> tuple[str, ...]:
+        """Return the parameters of the bound; one at some cutoffs, or on ratios, is no bound on MCDP."""
+        elsewhere = (getattr(self, name, None) is not None for name in ("selection_rates", "min_ratio"))
+        return _BOUND[1:] if any(elsewhere) else _BOUND
 
     @abstractmethod
     def _dump(self) -> tuple[dict[str, Any], Files]:

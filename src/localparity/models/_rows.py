@@ -40,6 +40,9 @@ DISCLOSURE_LIMIT = 10
 """The number of people of a smaller group is withheld."""
 
 
+DECISION_CUTOFF = 0.5
+
+
 @dataclass(frozen=True)
 class FittedOn:
     """The rows that an estimator was fitted on.
@@ -411,6 +414,11 @@ class RowsClassifier(ABC, ClassifierMixin):  # type: ignore[misc]
         scores = self._predict(X)
         return np.column_stack([1.0 - scores, scores])
 
+    @property
+    def decision_cutoff_(self) -> float:
+        """The score above which `predict` returns the second class: one half, right for probabilities."""
+        return DECISION_CUTOFF
+
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row: the second where its score is above one half.
 
@@ -469,4 +477,4 @@ class RowsClassifier(ABC, ClassifierMixin):  # type: ignore[misc]
         return self
 
     def _classes_above_half(self, probabilities: FloatArray) -> NDArray[Any]:
-        return np.asarray(self.classes_[(probabilities[:, 1] > 0.5).astype(np.int64)])
+        return np.asarray(self.classes_[(probabilities[:, 1] > DECISION_CUTOFF).astype(np.int64)])

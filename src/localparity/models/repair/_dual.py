@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, IntArray
@@ -179,11 +180,15 @@ class NestedScore(NamedTuple):
     At rate q, rows with ``score - multipliers(q) . features > threshold(q)`` are selected. Between two rates
     both change linearly. The sets of different rates need not be nested; a row's rank is the share of rates
     at which it is selected, the increasing rearrangement of its selections, and ranks' sets are nested.
+
+    `ends` are the places of the lowest and the highest rate that a bound holds at. Above them everyone whom
+    the highest selects is selected too, below them nobody whom the lowest does not select.
     """
 
     rates: FloatArray
     multipliers: FloatArray
     thresholds: FloatArray
+    ends: IntArray
 
     def __call__(self, scores: FloatArray, features: FloatArray) -> FloatArray:
         """Return the rank of each row, in [0, 1]."""
@@ -199,6 +204,7 @@ class Dual(NamedTuple):
 
     where the multipliers of each label sum to 0. Its derivatives, the groups' selected shares, are the mean
     of the share counted, which has no bias, and that by the predicted probabilities, which has less noise.
+    The bound of a rate is what a repair aims for times that rate's `scale`, NaN where there is no bound.
     """
 
     scores: FloatArray
@@ -207,25 +213,58 @@ class Dual(NamedTuple):
     shares: FloatArray
     weights: FloatArray
     strata: IntArray
+    scale: FloatArray
 
     @classmethod
-    def of(cls, rows: BlindRows, features: GroupFeatures) -> Dual:
-        """Return the problems of rows."""
+    def of(
+        cls,
+        rows: BlindRows,
+        features: GroupFeatures,
+        selection_rates: tuple[float, float] = (0.0, 1.0),
+        *,
+        relative: bool = False,
+    ) -> Dual:
+        """Return the problems of rows, at selection rates between two.
+
+        Relative bounds are in proportion to the rate: where all rates are within (1 - r) times their mean,
+        their ratio is r at least.
+        """
         places = features.constraints(rows)
         counted = places >= 0
         totals = np.bincount(places[counted], rows.weights[counted], minlength=features.masses.size)
         shares = np.where(counted, rows.weights / np.where(counted, totals[places], 1.0), 0.0)
         columns = features(rows.scores, rows.probabilities)
-        return cls(rows.scores, columns, places, shares, rows.weights, features.strata)
+        low, high = np.searchsorted(RATES, selection_rates).tolist()
+        scale = np.full(RATES.size, np.nan)
+        inside = slice(max(low - 1, 0), high + 1)
+        scale[inside] = RATES[inside] if relative else 1.0
+        return cls(rows.scores, columns, places, shares, rows.weights, features.strata, scale)
+
+    def widest(self) -> float:
+        """Return what to aim for so that nothing is repaired, from there on."""
+        order = np.argsort(-self.scores, kind="stable")
+        ends = np.flatnonzero(np.diff(self.scores[order], append=-1.0))
+        above = np.cumsum(self.weights[order])[ends] / self.weights.sum()
+        scale, widest = np.interp(above, RATES, self.scale), 0.0
+        for stratum in np.unique(self.strata):
+            selected = [
+                np.cumsum(np.where(self.places == place, self.shares, 0.0)[order])[ends]
+                for place in np.flatnonzero(self.strata == stratum)
+            ]
+            widest = max(widest, float(np.nanmax(np.ptp(selected, axis=0) / scale, initial=0.0)))
+        return widest
 
     def solve(self, bound: float, start: FloatArray | None = None) -> NestedScore:
-        """Return the score whose groups' selection rates differ by at most `bound` at every rate.
+        """Return the score whose groups' selection rates differ by at most `bound`, scaled, at every rate.
 
         The multipliers are smoothed over the rates, whose neighbours differ by noise; `start` are those of
         another bound.
         """
         multipliers = self.solve_rates(bound, start)
-        return self._thresholds(gaussian_filter1d(multipliers, _SMOOTHING, axis=0, mode="nearest"))
+        bounded = np.flatnonzero(~np.isnan(self.scale))
+        inside = slice(bounded[0], bounded[-1] + 1)
+        multipliers[inside] = gaussian_filter1d(multipliers[inside], _SMOOTHING, axis=0, mode="nearest")
+        return self._thresholds(multipliers, inside.start, inside.stop - 1)
 
     def solve_rates(self, bound: float, start: FloatArray | None = None) -> FloatArray:
         """Return each rate's multipliers.
@@ -241,27 +280,39 @@ class Dual(NamedTuple):
         for indexes in (range(middle), range(RATES.size - 1, middle - 1, -1)):
             nearest = np.zeros(multipliers.shape[1])
             for index in indexes:
-                rate = float(RATES[index])
+                rate, limit = float(RATES[index]), bound * float(self.scale[index])
+                if not limit < 1.0:
+                    continue
                 bandwidth = min(widest, 0.5 * rate, 0.5 * (1.0 - rate))
                 first = nearest if start is None else start[index]
-                nearest = _kernels.solve_rate(*self, first, rate, bandwidth, bound, tolerance)
+                nearest = _kernels.solve_rate(*self[:-1], first, rate, bandwidth, limit, tolerance)
                 multipliers[index] = nearest
         return multipliers
 
-    def _thresholds(self, multipliers: FloatArray) -> NestedScore:
-        """Add the thresholds, and the rates 0 and 1 at which nobody and everybody is selected."""
-        total = self.weights.sum()
-        inner = [
-            _kernels.find_threshold(
-                _kernels.margins(self.scores, self.features, row), self.weights, rate * total
-            )
-            for rate, row in zip(RATES, multipliers, strict=True)
-        ]
+    def _thresholds(self, multipliers: FloatArray, first: int, last: int) -> NestedScore:
+        """Add the thresholds, and the rates 0 and 1 at which nobody and everybody is selected.
+
+        Outside of the first and the last place with a bound, those whom these select go before all others.
+        """
+        thresholds, total = np.empty(RATES.size), self.weights.sum()
+        selected: dict[int, NDArray[np.bool_]] = {}
+        for place in (*range(first, last + 1), *range(first), *range(last + 1, RATES.size)):
+            values = _kernels.margins(self.scores, self.features, multipliers[place])
+            ahead = 0.0
+            if not first <= place <= last:
+                ahead = 1.0 + float(np.ptp(values))
+                values += np.where(selected[first if place < first else last], ahead, 0.0)
+            threshold = _kernels.find_threshold(values, self.weights, RATES[place] * total)
+            if place in (first, last):
+                selected[place] = values > threshold
+            thresholds[place] = threshold - (ahead if place < first else 0.0)
         farthest = 1.0 + np.abs(multipliers).max() * self.features.sum(axis=1).max()
+        ends = first + 1 if first else 0, last + 1 if last < RATES.size - 1 else RATES.size + 1
         return NestedScore(
             np.concatenate([[0.0], RATES, [1.0]]),
             np.vstack([multipliers[:1], multipliers, multipliers[-1:]]),
-            np.concatenate([[farthest], inner, [-farthest]]),
+            np.concatenate([[farthest], thresholds, [-farthest]]),
+            np.array(ends),
         )
 
 
@@ -282,7 +333,7 @@ Measure = Callable[[NestedScore], float]
 
 
 def find_within(
-    dual: Dual, measure: Measure, max_mcdp: float, plain: AimedScore
+    dual: Dual, measure: Measure, limit: float, plain: AimedScore
 ) -> tuple[AimedScore | None, float]:
     """Return the weakest repair tried that is within the bound, if there is one, and the least MCDP of all.
 
@@ -292,27 +343,27 @@ def find_within(
     """
     low: AimedScore | None = None
     high, best = plain, None
-    aim, start = min(max_mcdp, plain.aim), None
+    aim, start = min(limit, plain.aim), None
     for trial in range(_TRIALS):
         score = dual.solve(aim, start)
         tried = AimedScore(aim, measure(score), score)
         start = score.multipliers[1:-1]
-        if within_bound(tried.mcdp, max_mcdp):
+        if within_bound(tried.mcdp, limit):
             low = tried
             if best is None or aim > best.aim:
                 best = tried
-            if tried.mcdp >= (1.0 - _CLOSE) * max_mcdp:
+            if tried.mcdp >= (1.0 - _CLOSE) * limit:
                 break
         else:
             high = tried
             if aim == 0.0:
                 break
-        aim = _next_aim(low, high, max_mcdp, trial)
-    return (best, best.mcdp) if best is not None else _try_all(dual, measure, max_mcdp, plain)
+        aim = _next_aim(low, high, limit, trial)
+    return (best, best.mcdp) if best is not None else _try_all(dual, measure, limit, plain)
 
 
 def _try_all(
-    dual: Dual, measure: Measure, max_mcdp: float, plain: AimedScore
+    dual: Dual, measure: Measure, limit: float, plain: AimedScore
 ) -> tuple[AimedScore | None, float]:
     """Return the same of aims that do not depend on the bound: what one leaves, any higher bound attains."""
     best, least, start = None, plain.mcdp, None
@@ -321,15 +372,15 @@ def _try_all(
         tried = AimedScore(share * plain.aim, measure(score), score)
         start = score.multipliers[1:-1]
         least = min(least, tried.mcdp)
-        if within_bound(tried.mcdp, max_mcdp):
+        if within_bound(tried.mcdp, limit):
             best = tried
     return best, least
 
 
-def _next_aim(low: AimedScore | None, high: AimedScore, max_mcdp: float, trial: int) -> float:
+def _next_aim(low: AimedScore | None, high: AimedScore, limit: float, trial: int) -> float:
     """Return where a line between two tries meets the bound, or an aim below the lowest try."""
     if low is None:
-        return max(high.aim - 1.25 * 2.0**trial * (high.mcdp - max_mcdp), 0.0)
+        return max(high.aim - 1.25 * 2.0**trial * (high.mcdp - limit), 0.0)
     rise = high.mcdp - low.mcdp
-    part = (max_mcdp - low.mcdp) / rise if rise > 0.0 else 0.5
+    part = (limit - low.mcdp) / rise if rise > 0.0 else 0.5
     return low.aim + min(max(part, 0.1), 0.9) * (high.aim - low.aim)

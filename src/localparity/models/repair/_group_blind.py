@@ -19,7 +19,6 @@ from localparity._text import group_text
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import (
     InputError,
-    as_choice,
     as_count,
     as_number,
     as_probability,
@@ -28,7 +27,7 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison
 from localparity.metrics._within import within_bound
-from localparity.models._bound import Bound, OutOfReachError, accept_in_order, round_up
+from localparity.models._bound import Bound, OutOfReachError, accept_in_order, cutoffs_between
 from localparity.models._encoding import SharedTable, with_categories
 from localparity.models._folder import as_json, dump_classes, restore_classes, restore_groups
 from localparity.models._rows import TrainingRows, as_seed, assign_folds, describe_rows, drop_copies
@@ -49,7 +48,6 @@ from localparity.models.repair._dual import (
     GroupFeatures,
     NestedScore,
     as_group_probabilities,
-    compared_curves,
     compared_groups,
     compared_predictions,
     find_within,
@@ -58,8 +56,10 @@ from localparity.models.repair._dual import (
 from localparity.models.repair._maps import ScoreMap, calibrated_scale, checked_map, original_scale
 from localparity.predictions import check_predictions
 
-_OUTPUTS = ("original", "calibrated")
 _STEPS = 6
+# A test needs people more than the repair does: what the strongest leaves hardly depends on how many it is
+# fitted on (results/promised.md).
+_MOST_HELD_OUT = 0.7
 _MEASURED = ("unrepaired_mcdp_", "mcdp_")
 
 
@@ -89,14 +89,17 @@ class GroupBlindRepair(RepairTransformer):
     confidence : float, optional
         The probability with which the bound holds in the population that the rows are an independent sample
         of; with weights approximately.
-    output : str
-        The scale of the repaired scores: "original" keeps the distribution of all scores together,
-        "calibrated" makes them P(y = 1 | score).
+    selection_rates : tuple of two floats, optional
+        The bound holds at the cutoffs that select such a share of the people fitted on, from the lowest to
+        the highest; (0, 0.05) is the top five percent. By default all; with `min_ratio`, from 0.05.
+    min_ratio : float, optional
+        In place of `max_mcdp`, the least that the ratio of two groups' selection rates may be at each of
+        these cutoffs.
     min_group_size : int
         Groups with fewer of the people compared are scored like everyone but take no part in the bound;
         `left_out_` names them.
     validation_fraction, random_state
-        The share of the rows that is held out where a `confidence` is asked for, or more, up to half, where a
+        The share of the rows that is held out where a `confidence` is asked for, or more, up to 70%, where a
         bound this low needs as many; and the seed that draws it.
 
     Attributes
@@ -105,6 +108,8 @@ class GroupBlindRepair(RepairTransformer):
         All groups in sorted order, and those too small to take part.
     unrepaired_mcdp_, mcdp_, promise_
         As in `ScoreRepair`.
+    cutoffs_ : tuple of float
+        The lowest and the highest repaired score at which the bound holds.
     score_, scale_ : NestedScore and ScoreMap, or None
         The multipliers and thresholds, and the map of ranks to repaired scores; None where nothing moves.
 
@@ -125,6 +130,7 @@ class GroupBlindRepair(RepairTransformer):
     __metadata_request__transform: ClassVar = {"group_probabilities": True}
     score_: NestedScore | None
     scale_: ScoreMap | None
+    cutoffs_: tuple[float, float]
 
     def __init__(
         self,
@@ -133,7 +139,8 @@ class GroupBlindRepair(RepairTransformer):
         epsilon: float = 0.0,
         confidence: float | None = None,
         criterion: Criterion = "demographic_parity",
-        output: str = "original",
+        selection_rates: tuple[float, float] | None = None,
+        min_ratio: float | None = None,
         min_group_size: int = 30,
         validation_fraction: float = 0.3,
         random_state: Seed = None,
@@ -142,7 +149,8 @@ class GroupBlindRepair(RepairTransformer):
         self.epsilon = epsilon
         self.confidence = confidence
         self.criterion = criterion
-        self.output = output
+        self.selection_rates = selection_rates
+        self.min_ratio = min_ratio
         self.min_group_size = min_group_size
         self.validation_fraction = validation_fraction
         self.random_state = random_state
@@ -163,7 +171,8 @@ class GroupBlindRepair(RepairTransformer):
         scores : array-like of shape (n_samples,)
             P(y = 1 | x) of each row.
         y : array-like of shape (n_samples,), optional
-            Labels 0 and 1, where the criterion or the output needs them.
+            Labels 0 and 1. With them, repaired scores are P(y = 1 | score); without, they keep the
+            distribution of all scores together.
         sensitive_features, sample_weight
             The group and the weight of each row, as in `ScoreRepair.fit`.
         group_probabilities : array-like of shape (n_samples, n_groups)
@@ -177,9 +186,8 @@ class GroupBlindRepair(RepairTransformer):
             The fitted repair.
         """
         bound, comparison = self._check_all(), Comparison(self.criterion)
-        if y is None and (comparison.needs_labels or self.output == "calibrated"):
-            name = "output" if self.output == "calibrated" else "criterion"
-            raise InputError(f"{setting(**{name: getattr(self, name)})} needs {setting('y')}, got None")
+        if y is None and comparison.needs_labels:
+            raise InputError(f"{setting(criterion=self.criterion)} needs {setting('y')}, got None")
         people = check_predictions(y, scores, sensitive_features, sample_weight=sample_weight, names=NAMES)
         n_rows, names = people.scores.size, people.groups
         rows = BlindRows(
@@ -197,10 +205,11 @@ class GroupBlindRepair(RepairTransformer):
         fitted, tested = rows, None
         if bound.confidence is not None:
             seed = as_seed(self.random_state)
-            share = bound.share_held_out(self.validation_fraction, rows.groups, rows.labels)
+            least, most = self.validation_fraction, _MOST_HELD_OUT
+            share = bound.share_held_out(least, rows.groups, rows.labels, most=most)
             parts = rows.split(share, seed, names, by_class=bound.by_class)
             fitted, tested = map(rows.take, parts)
-        return self._fit_rows(fitted, tested, names)
+        return self._fit_rows(fitted, tested, names, labelled=people.labels is not None)
 
     def transform(self, scores: ArrayLike, *, group_probabilities: ArrayLike) -> FloatArray:
         """Return the repaired scores.
@@ -228,7 +237,6 @@ class GroupBlindRepair(RepairTransformer):
         return tuple(name for code, name in enumerate(self.groups_) if code not in self.features_.compared)
 
     def _check_all(self) -> Bound:
-        as_choice(self.output, "output", _OUTPUTS)
         as_count(self.min_group_size, "min_group_size")
         as_probability(self.validation_fraction, "validation_fraction")
         return Bound.of(self)
@@ -242,22 +250,25 @@ class GroupBlindRepair(RepairTransformer):
         """Return the ranks that the scale is for; scores themselves where nothing is repaired."""
         return scores if self.score_ is None else self.score_(scores, self.features_(scores, probabilities))
 
-    def _fit_rows(self, fitted: BlindRows, tested: BlindRows | None, groups: tuple[Group, ...]) -> Self:
+    def _fit_rows(
+        self, fitted: BlindRows, tested: BlindRows | None, groups: tuple[Group, ...], *, labelled: bool = True
+    ) -> Self:
         """Find the repair on the rows fitted on; with a confidence, choose it on those held out."""
         bound, people = Bound.of(self), fitted if tested is None else tested
+        if tested is not None and bound.min_ratio is not None and (people.weights != 1.0).any():
+            raise InputError(f"must be None for {bound.setting} with weights", "confidence")
         sizes = least_sizes(people.groups, people.labels, bound.criterion, len(groups))
         compared = compared_groups(sizes, self.min_group_size)
-        self.groups_ = groups
+        self.groups_, self._labelled = groups, labelled
         self.features_ = GroupFeatures.learn(fitted, Comparison(bound.criterion).labels, compared)
-        self.unrepaired_mcdp_ = self._take(fitted, None)
-        needs_repair = not within_bound(self.unrepaired_mcdp_, bound.max_mcdp)
-        dual = Dual.of(fitted, self.features_)
-        curves = compared_curves(fitted, fitted.scores, compared, bound.criterion)
-        weakest = max(curve.mcdp(0.0) for curve in curves)
-        aim = weakest
+        plain = self._take(fitted, None)
+        self.unrepaired_mcdp_ = self.mcdp_
+        needs_repair = not within_bound(plain, bound.limit)
+        dual = Dual.of(fitted, self.features_, bound.selection_rates, relative=bound.min_ratio is not None)
+        aim = dual.widest()
         if needs_repair:
-            plain = AimedScore(weakest, self.unrepaired_mcdp_, None)
-            best, least = find_within(dual, partial(self._take, fitted), bound.max_mcdp, plain)
+            unrepaired = AimedScore(aim, plain, None)
+            best, least = find_within(dual, partial(self._take, fitted), bound.limit, unrepaired)
             if best is None:
                 names = {groups[code]: int(sizes[code]) for code in compared}
                 raise _out_of_reach(bound, least, names)
@@ -284,26 +295,28 @@ class GroupBlindRepair(RepairTransformer):
                 self._take(fitted, score)
                 repaired = self._repaired(tested.scores, tested.probabilities)
                 people = compared_predictions(tested, repaired, self.features_.compared)
-                yield score, bound.upper(people).high
+                yield score, bound.known(people, self.cutoffs_)
 
-        accepted, refused = accept_in_order(tries(), lambda tried: within_bound(tried[1], bound.max_mcdp))
+        accepted, refused = accept_in_order(tries(), lambda tried: within_bound(tried[1], bound.limit))
         if not accepted:
             raise self._not_known_within(bound, refused[0][1], tested)
         self._take(fitted, accepted[-1][0])
 
     def _take(self, fitted: BlindRows, score: NestedScore | None) -> float:
-        """Take a score with the scale that it has on the rows fitted on, and return their MCDP."""
+        """Take a score with its scale and cutoffs on the rows fitted on, and return what the bound is on."""
         self.score_, self.scale_ = score, None
         repaired = ranks = self._ranks(fitted.scores, fitted.probabilities)
-        if self.output == "calibrated":
+        if self._labelled:
             self.scale_ = calibrated_scale(ranks, fitted.labels, fitted.weights)
         elif score is not None:
             self.scale_ = original_scale(ranks, fitted.scores, fitted.weights)
         if self.scale_ is not None:
             repaired = self.scale_(ranks)
-        curves = compared_curves(fitted, repaired, self.features_.compared, self.criterion)
-        self.mcdp_ = max(curve.mcdp(self.epsilon) for curve in curves)
-        return self.mcdp_
+        bound = Bound.of(self)
+        self.cutoffs_ = cutoffs_between(repaired, fitted.weights, bound.selection_rates)
+        people = compared_predictions(fitted, repaired, self.features_.compared)
+        self.mcdp_ = bound._replace(min_ratio=None).disparity(people, self.cutoffs_)
+        return self.mcdp_ if bound.min_ratio is None else bound.disparity(people, self.cutoffs_)
 
     def _promise(self, bound: Bound, people: BlindRows, *, tested: bool) -> str:
         weighted = bool((people.weights != 1.0).any())
@@ -318,10 +331,9 @@ class GroupBlindRepair(RepairTransformer):
         sizes = least_sizes(tested.groups, tested.labels, bound.criterion, len(self.groups_))
         listed = ", ".join(f"{sizes[code]:,}" for code in self.features_.compared)
         return OutOfReachError(
-            f"{setting(max_mcdp=bound.max_mcdp)} is out of reach: with "
-            f"{setting(confidence=bound.confidence)}, the strongest repair is only known to be within "
-            f"{upper:.4f} from held-out groups of {listed}"
-            f"{bound.among}; use {setting('max_mcdp')} >= {round_up(upper):g}, or more rows"
+            f"{bound.setting} is out of reach: with {setting(confidence=bound.confidence)}, the strongest "
+            f"repair is only known to be within {bound.value(upper):.4f} from held-out groups of {listed}"
+            f"{bound.among}; use {bound.reachable(upper)}, or more rows"
         )
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
@@ -331,6 +343,7 @@ class GroupBlindRepair(RepairTransformer):
             "groups": as_json(self.groups_, "sensitive_features"),
             "compared": list(self.features_.compared),
             "masses": self.features_.masses.tolist(),
+            "cutoffs": list(self.cutoffs_),
             "score": score,
             "scale": scale,
             "promise": self.promise_,
@@ -346,14 +359,17 @@ class GroupBlindRepair(RepairTransformer):
         if not (masses > 0.0).all():
             raise ValueError(f"masses must be > 0, got {masses.min()}")
         self.features_ = GroupFeatures(labels, compared, masses)
+        low, high = _finite(learned["cutoffs"], (2,), "cutoffs").tolist()
+        self.cutoffs_ = low, high
         self.score_ = None
         if learned["score"] is not None:
-            rates, multipliers, thresholds = learned["score"]
+            rates, multipliers, thresholds, ends = learned["score"]
             size = len(rates)
             self.score_ = NestedScore(
                 _finite(rates, (size,), "rates"),
                 _finite(multipliers, (size, masses.size), "multipliers"),
                 _finite(thresholds, (size,), "thresholds"),
+                np.array([range(size)[as_count(end, "ends", at_least=0)] for end in ends[:2]]),
             )
         self.scale_ = None
         if learned["scale"] is not None:
@@ -371,11 +387,12 @@ def _out_of_reach(bound: Bound, least: float, sizes: dict[Group, int]) -> OutOfR
     `sizes` are the people compared of each group.
     """
     message = (
-        f"{setting(max_mcdp=bound.max_mcdp)} is out of reach: group-blind scores leave at least {least:.4f} "
-        f"among the people fitted on; use {setting('max_mcdp')} >= {round_up(least):g}, more rows, or a "
+        f"{bound.setting} is out of reach: group-blind scores leave {bound.value(least):.4f} at best "
+        f"among the people fitted on; use {bound.reachable(least)}, more rows, or a "
         "group-aware repair, which needs the group at prediction"
     )
-    for name, (noise, needed) in noisy_groups(sizes, bound.max_mcdp).items() if bound.epsilon == 0 else ():
+    plain = bound.epsilon == 0.0 and bound.min_ratio is None
+    for name, (noise, needed) in noisy_groups(sizes, bound.max_mcdp).items() if plain else ():
         share = (
             f"; chance alone makes about {noise:.4f} of it for group {group_text(name)}, of {sizes[name]:,}"
         )
@@ -503,7 +520,7 @@ class GroupBlindClassifier(RepairingClassifier):
         trees, as much of either as the rows in other folds ask for; it takes texts and missing values. Their
         probabilities should be calibrated: the repair takes them at their word when it trades positives
         for parity, though never when it measures MCDP.
-    max_mcdp, epsilon, confidence, criterion, output, min_group_size
+    max_mcdp, epsilon, confidence, criterion, selection_rates, min_ratio, min_group_size
         The bound and what it holds for, as in `GroupBlindRepair`. For a criterion that compares people by
         label, a group estimator is fitted among the people of each label.
     cv : int
@@ -552,7 +569,8 @@ class GroupBlindClassifier(RepairingClassifier):
         epsilon: float = 0.0,
         confidence: float | None = None,
         criterion: Criterion = "demographic_parity",
-        output: str = "original",
+        selection_rates: tuple[float, float] | None = None,
+        min_ratio: float | None = None,
         min_group_size: int = 30,
         cv: int = 5,
         validation_fraction: float = 0.3,
@@ -564,7 +582,8 @@ class GroupBlindClassifier(RepairingClassifier):
         self.epsilon = epsilon
         self.confidence = confidence
         self.criterion = criterion
-        self.output = output
+        self.selection_rates = selection_rates
+        self.min_ratio = min_ratio
         self.min_group_size = min_group_size
         self.cv = cv
         self.validation_fraction = validation_fraction
@@ -610,7 +629,8 @@ class GroupBlindClassifier(RepairingClassifier):
     def _learn(self, rows: TrainingRows) -> None:
         bound, seed, held_out = Bound.of(self), as_seed(self.random_state), None
         if bound.confidence is not None:
-            share = bound.share_held_out(self.validation_fraction, rows.groups, rows.labels)
+            least, most = self.validation_fraction, _MOST_HELD_OUT
+            share = bound.share_held_out(least, rows.groups, rows.labels, most=most)
             rows, held_out = rows.hold_out(share, seed, by_class=bound.by_class)
         self._compared(rows if held_out is None else held_out)
         fitted, tested = self._fit_predictors(rows, seed), None

@@ -517,22 +517,41 @@ def solve_rate(
 
 
 @compiled
+def margin_at(
+    place: int, score: float, features: FloatArray, multipliers: FloatArray, thresholds: FloatArray
+) -> float:
+    """Return by how much a row is above the threshold of a rate."""
+    margin = score - thresholds[place]
+    for column in range(multipliers.shape[1]):
+        margin -= multipliers[place, column] * features[column]
+    return float(margin)
+
+
+@compiled
 def rank_rows(
     scores: FloatArray,
     features: FloatArray,
     rates: FloatArray,
     multipliers: FloatArray,
     thresholds: FloatArray,
+    ends: IntArray,
 ) -> FloatArray:
-    """Return the share of rates at which each row is selected, if margins change linearly between rates."""
+    """Return the share of rates at which each row is selected, if margins change linearly between rates.
+
+    Before the first of the ends a row is selected only if it is there, and behind the last if it is there.
+    """
     ranks = np.empty(scores.size)
     for row in range(scores.size):
         rank = 0.0
         before = 0.0
+        first = margin_at(ends[0], scores[row], features[row], multipliers, thresholds)
+        last = margin_at(ends[1], scores[row], features[row], multipliers, thresholds)
         for place in range(rates.size):
-            margin = scores[row] - thresholds[place]
-            for column in range(multipliers.shape[1]):
-                margin -= multipliers[place, column] * features[row, column]
+            margin = margin_at(place, scores[row], features[row], multipliers, thresholds)
+            if place < ends[0]:
+                margin = min(margin, first)
+            elif place > ends[1]:
+                margin = max(margin, last)
             if place > 0:
                 width = rates[place] - rates[place - 1]
                 if before > 0.0 and margin > 0.0:

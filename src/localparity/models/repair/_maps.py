@@ -170,14 +170,18 @@ def original_scale(ranks: FloatArray, scores: FloatArray, weights: FloatArray) -
 
 
 def calibrated_scale(ranks: FloatArray, labels: IntArray, weights: FloatArray) -> ScoreMap:
-    """Return the map of ranks to P(y = 1 | rank): isotonic regression, with lines between its steps."""
+    """Return the map of ranks to P(y = 1 | rank): isotonic regression, with lines between its steps.
+
+    No step is at 0 or 1, where different ranks would be tied: MCDP(0) is that of the ranks.
+    """
     order = np.argsort(ranks, kind="stable")
     ranks, weights = ranks[order], weights[order]
     values = isotonic_regression(labels[order].astype(np.float64), sample_weight=weights)
     _, steps = np.unique(values, return_inverse=True)
     masses = np.bincount(steps, weights)
     centres = np.bincount(steps, weights * ranks) / masses
-    return _ascending(centres, np.bincount(steps, weights * values) / masses)
+    least = 0.5 / labels.size
+    return _ascending(centres, np.clip(np.bincount(steps, weights * values) / masses, least, 1.0 - least))
 
 
 def _quantiles(values: FloatArray, weights: FloatArray, levels: FloatArray) -> FloatArray:

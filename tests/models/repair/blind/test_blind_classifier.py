@@ -77,7 +77,7 @@ def test_it_is_blind_and_within_the_bound() -> None:
 @pytest.mark.parametrize("criterion", ["equal_opportunity", "predictive_equality", "equalized_odds"])
 def test_criteria_by_label_have_a_group_estimator_each(criterion: Any) -> None:
     words = np.where(Y == 1, "yes", "no")
-    model = blind(criterion=criterion, output="calibrated").fit(X, words, sensitive_features=SEX)
+    model = blind(criterion=criterion).fit(X, words, sensitive_features=SEX)
     assert len(model.predictors_.group_estimators) == (2 if criterion == "equalized_odds" else 1)
     assert model.mcdp_ <= 0.1
     assert set(model.predict(X)) <= {"no", "yes"}
@@ -152,7 +152,7 @@ def test_tables_by_default(tmp_path: Path) -> None:
     [
         {},
         {"criterion": "equalized_odds"},
-        {"output": "calibrated", "confidence": 0.5, "max_mcdp": 0.3},
+        {"confidence": 0.5, "max_mcdp": 0.3},
     ],
 )
 def test_load_brings_back_the_same_bits(options: dict[str, Any], tmp_path: Path) -> None:

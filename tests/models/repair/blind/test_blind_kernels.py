@@ -87,7 +87,9 @@ def test_rank_rows_integrates_the_selections(columns: int) -> None:
     for row in range(200):
         margins = scores[row] - thresholds - multipliers @ features[row]
         selected[row] = np.interp(places, rates, margins) > 0.0
-    found = _kernels.rank_rows(scores, features, rates, multipliers, thresholds)
+    found = _kernels.rank_rows(
+        scores, features, rates, multipliers, thresholds, np.array([0, rates.size - 1])
+    )
     np.testing.assert_allclose(found, selected.mean(axis=1), atol=1e-3)
 
 
@@ -105,5 +107,12 @@ def test_ranks_are_numbers_whatever_the_multipliers() -> None:
     """A file may hold any; a rank that is no number would be looked up outside the scale."""
     rates, thresholds = np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.0, -1.0])
     multipliers = np.array([[1e308, -1e308], [-1e308, 1e308], [0.0, 0.0]])
-    found = _kernels.rank_rows(np.array([0.2]), np.array([[40.0, 90.0]]), rates, multipliers, thresholds)
+    found = _kernels.rank_rows(
+        np.array([0.2]),
+        np.array([[40.0, 90.0]]),
+        rates,
+        multipliers,
+        thresholds,
+        np.array([0, rates.size - 1]),
+    )
     assert 0.0 <= found[0] <= 1.0

@@ -30,11 +30,17 @@ def probabilities_of(people: BlindPeople, criterion: str = "demographic_parity")
     return tables.get(criterion, people.chances)
 
 
-def fitted(people: BlindPeople = PEOPLE, bound: float = 0.1, weights: Any = None, **options: Any) -> Any:
+def fitted(
+    people: BlindPeople = PEOPLE,
+    bound: float = 0.1,
+    weights: Any = None,
+    labelled: bool = True,
+    **options: Any,
+) -> Any:
     repair = GroupBlindRepair(bound, **options)
     return repair.fit(
         people.scores,
-        people.labels,
+        people.labels if labelled else None,
         sensitive_features=people.groups,
         group_probabilities=probabilities_of(people, repair.criterion),
         sample_weight=weights,
@@ -53,7 +59,7 @@ def repaired(repair: GroupBlindRepair, people: BlindPeople) -> np.ndarray:
     weighted=st.booleans(),
     epsilon=st.sampled_from([0.0, 0.02, 0.1]),
     criterion=st.sampled_from(CRITERIA),
-    output=st.sampled_from(["original", "calibrated"]),
+    labelled=st.booleans(),
     bound=st.floats(0.0, 0.4),
     seed=st.integers(0, 1000),
 )
@@ -64,14 +70,15 @@ def test_the_bound_holds_or_the_error_names_what_does(
     weighted: bool,
     epsilon: float,
     criterion: str,
-    output: str,
+    labelled: bool,
     bound: float,
     seed: int,
 ) -> None:
     rng = np.random.default_rng(seed)
     people = mixed([1.0 / n_groups] * n_groups, decimals)(rng, size)
     weights = rng.integers(1, 4, size).astype(float) if weighted else None
-    options: Any = {"epsilon": epsilon, "criterion": criterion, "output": output, "min_group_size": 4}
+    options: Any = {"epsilon": epsilon, "criterion": criterion, "min_group_size": 4}
+    options["labelled"] = labelled or criterion != "demographic_parity"
     try:
         repair = fitted(people, bound, weights, **options)
     except ValueError as error:
@@ -100,7 +107,7 @@ def test_the_bound_holds_or_the_error_names_what_does(
 
 
 def test_scores_within_the_bound_stay_to_the_last_bit() -> None:
-    repair = fitted(bound=0.9)
+    repair = fitted(bound=0.9, labelled=False)
     np.testing.assert_array_equal(repaired(repair, PEOPLE), PEOPLE.scores)
     assert repair.score_ is None
     assert repair.scale_ is None
@@ -119,8 +126,8 @@ def test_positives_are_given_up_for_the_bound_alone(criterion: str) -> None:
     assert kept[0] < kept[1] <= np.cumsum(-np.sort(-PEOPLE.scores)).mean()
 
 
-def test_original_scores_keep_their_distribution() -> None:
-    found = repaired(fitted(bound=0.05), PEOPLE)
+def test_without_labels_scores_keep_their_distribution() -> None:
+    found = repaired(fitted(bound=0.05, labelled=False), PEOPLE)
     levels = np.linspace(0.01, 0.99, 99)
     np.testing.assert_allclose(np.quantile(found, levels), np.quantile(PEOPLE.scores, levels), atol=0.01)
 
@@ -128,15 +135,79 @@ def test_original_scores_keep_their_distribution() -> None:
 @pytest.mark.parametrize("bound", [0.05, 0.9])
 def test_calibrated_scores_are_probabilities_in_the_same_order(bound: float) -> None:
     people = census(np.random.default_rng(3), 20_000)
-    original, calibrated = (
-        repaired(fitted(people, bound, output=o), people) for o in ("original", "calibrated")
-    )
+    repairs = [fitted(people, bound, labelled=labelled) for labelled in (False, True)]
+    original, calibrated = (repaired(repair, people) for repair in repairs)
     assert (np.diff(calibrated[np.argsort(original, kind="stable")]) >= -1e-12).all()
+    assert repairs[0].mcdp_ == pytest.approx(repairs[1].mcdp_, abs=1e-4)
     edges = np.quantile(calibrated, np.linspace(0.0, 1.0, 11))
     bins = np.digitize(calibrated, edges[1:-1])
     for one in range(10):
         mean, size = people.labels[bins == one].mean(), (bins == one).sum()
         assert abs(mean - calibrated[bins == one].mean()) < 4.0 * np.sqrt(0.25 / size)
+
+
+def rates_at(scores: np.ndarray, people: BlindPeople, cutoff: float) -> list[float]:
+    return [float((scores[people.groups == group] > cutoff).mean()) for group in np.unique(people.groups)]
+
+
+def shares_above(scores: np.ndarray, cutoffs: tuple[float, float]) -> tuple[float, float]:
+    return float((scores > cutoffs[1]).mean()), float((scores > cutoffs[0]).mean())
+
+
+@pytest.mark.parametrize("rates", [(0.0, 0.1), (0.05, 0.3), (0.3, 1.0)])
+def test_the_bound_holds_at_the_selection_rates_alone(rates: tuple[float, float]) -> None:
+    repair, everywhere = fitted(bound=0.05, selection_rates=rates), fitted(bound=0.05)
+    found = repaired(repair, PEOPLE)
+    first, last = repair.cutoffs_
+    low, high = shares_above(found, repair.cutoffs_)
+    assert (low, high) == pytest.approx(rates, abs=0.01)
+    gaps = [np.ptp(rates_at(found, PEOPLE, cutoff)) for cutoff in np.append(found, [first, last])]
+    inside = [first <= cutoff <= last for cutoff in np.append(found, [first, last])]
+    assert max(np.compress(inside, gaps)) == pytest.approx(repair.mcdp_, abs=1e-12)
+    assert repair.mcdp_ <= 0.05 < max(gaps)
+    assert "at cutoffs that select" in repair.promise_
+    kept = [
+        np.cumsum(PEOPLE.scores[np.argsort(-repaired(one, PEOPLE))]).mean() for one in (repair, everywhere)
+    ]
+    assert kept[0] > kept[1]  # what is asked of fewer cutoffs costs less
+
+
+THREE = mixed([0.5, 0.3, 0.2], None)(np.random.default_rng(2), 12_000)
+
+
+@pytest.mark.parametrize("ratio", [0.6, 0.8])
+@pytest.mark.parametrize(("people", "rates"), [(PEOPLE, None), (THREE, (0.2, 1.0))])
+def test_the_ratio_holds_at_every_selection_rate(people: BlindPeople, rates: Any, ratio: float) -> None:
+    repair = fitted(people, min_ratio=ratio, selection_rates=rates)
+    found = repaired(repair, people)
+    cutoffs = [*np.unique(found)[::7], *repair.cutoffs_]
+    selected = [rates_at(found, people, cutoff) for cutoff in cutoffs if cutoff <= repair.cutoffs_[1]]
+    lowest = min(min(rates) / max(rates) for rates in selected)
+    assert ratio <= lowest <= ratio + 0.05
+    assert shares_above(found, repair.cutoffs_) == pytest.approx(rates or (0.05, 1.0), abs=0.01)
+    assert repair.promise_.startswith(f"The ratio of selection rates is at least {ratio} at cutoffs")
+    assert repair.card().max_mcdp is None
+
+
+def test_a_ratio_out_of_reach_names_what_is_within() -> None:
+    people = mixed([0.5, 0.5], None)(np.random.default_rng(5), 200)
+    with pytest.raises(ValueError, match=r"min_ratio=0\.999 is out of reach.*min_ratio <= 0\.") as caught:
+        fitted(people, min_ratio=0.999)
+    reachable = float(str(caught.value).split("min_ratio <= ")[1].split(",")[0])
+    assert fitted(people, min_ratio=reachable).promise_
+
+
+def test_a_ratio_with_a_confidence_is_tested_by_the_band() -> None:
+    people = census(np.random.default_rng(7), 40_000)
+    repair = fitted(people, min_ratio=0.7, selection_rates=(0.2, 0.9), confidence=0.9, random_state=0)
+    assert repair.promise_.startswith("With probability 0.9, the ratio of selection rates is at least 0.7")
+    new = census(np.random.default_rng(8), 40_000)
+    found = repaired(repair, new)
+    for cutoff in np.linspace(*repair.cutoffs_, 50):
+        rates = rates_at(found, new, cutoff)
+        assert min(rates) >= 0.7 * max(rates)
+    with pytest.raises(ValueError, match=r"confidence must be None for min_ratio=0\.7 with weights"):
+        fitted(people, weights=new.scores + 0.5, min_ratio=0.7, confidence=0.9)
 
 
 def test_integer_weights_are_repetitions() -> None:
@@ -203,10 +274,10 @@ def test_a_confidence_is_kept_on_rows_held_out() -> None:
     within = fitted(people, 0.6, confidence=0.9, random_state=0)
     np.testing.assert_array_equal(repaired(within, NEW), NEW.scores)
     with pytest.raises(
-        ValueError, match=r"confidence=0.9.* 0\.\d+ from held-out groups of \d+, \d+;.*more rows"
+        ValueError, match=r"confidence=0.9.* 0\.\d+ from held-out groups of [\d,]+, [\d,]+;.*more rows"
     ):
         fitted(PEOPLE, 0.05, confidence=0.9, random_state=0)
-    with pytest.raises(ValueError, match=r"held-out groups of \d+, \d+ of people with label 1"):
+    with pytest.raises(ValueError, match=r"held-out groups of [\d,]+, [\d,]+ of people with label 1"):
         fitted(PEOPLE, 0.1, confidence=0.9, random_state=0, criterion="equal_opportunity")
 
 
@@ -214,7 +285,7 @@ def test_without_labels() -> None:
     repair = GroupBlindRepair(0.3, confidence=0.9, random_state=0)
     repair.fit(PEOPLE.scores, sensitive_features=PEOPLE.groups, group_probabilities=PEOPLE.chances)
     assert "is at most 0.3 in the population" in repair.promise_
-    for options in ({"criterion": "equal_opportunity"}, {"output": "calibrated"}):
+    for options in ({"criterion": "equal_opportunity"}, {"criterion": "equalized_odds"}):
         ((name, value),) = options.items()
         with pytest.raises(ValueError, match=f"{name}='{value}' needs y, got None"):
             GroupBlindRepair(**options).fit(
@@ -223,14 +294,14 @@ def test_without_labels() -> None:
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
-@pytest.mark.parametrize(("bound", "output"), [(0.1, "original"), (0.1, "calibrated"), (0.9, "original")])
-def test_load_brings_back_the_same_bits(criterion: str, bound: float, output: str, tmp_path: Path) -> None:
-    repair = fitted(bound=bound, criterion=criterion, output=output)
+@pytest.mark.parametrize("options", [{}, {"bound": 0.9}, {"selection_rates": (0.0, 0.2)}, {"min_ratio": 0.7}])
+def test_load_brings_back_the_same_bits(criterion: str, options: dict[str, Any], tmp_path: Path) -> None:
+    repair = fitted(criterion=criterion, **options)
     repair.save(tmp_path)
     again = lp.load(tmp_path)
     np.testing.assert_array_equal(repaired(again, NEW), repaired(repair, NEW))
-    assert again.get_params() == repair.get_params()
-    for name in ("groups_", "left_out_", "mcdp_", "unrepaired_mcdp_", "promise_"):
+    assert tuple(again.get_params().pop("selection_rates") or ()) == (repair.selection_rates or ())
+    for name in ("cutoffs_", "groups_", "left_out_", "mcdp_", "unrepaired_mcdp_", "promise_"):
         assert getattr(again, name) == getattr(repair, name)
 
 
@@ -274,7 +345,12 @@ def test_wrong_probabilities(probabilities: Any, message: str) -> None:
         ({"max_mcdp": 1.5}, r"max_mcdp.*1\.5"),
         ({"epsilon": -1.0}, r"epsilon.*-1\.0"),
         ({"criterion": "parity"}, r"criterion.*parity"),
-        ({"output": "ranks"}, r"output.*'ranks'"),
+        ({"selection_rates": (0.5, 0.5)}, r"selection_rates.*\(0\.5, 0\.5\)"),
+        ({"selection_rates": 0.5}, r"selection_rates.*0\.5"),
+        ({"selection_rates": (0.0, 1.5)}, r"selection_rates.*1\.5"),
+        ({"min_ratio": 1.0}, r"min_ratio.*1"),
+        ({"min_ratio": 0.8, "selection_rates": (0.0, 0.5)}, r"selection_rates.*0 < low"),
+        ({"min_ratio": 0.8, "epsilon": 0.1}, r"epsilon.*min_ratio"),
         ({"min_group_size": 0}, r"min_group_size.*0"),
         ({"validation_fraction": 1.0}, r"validation_fraction.*1"),
         ({"confidence": 2.0}, r"confidence.*2"),
