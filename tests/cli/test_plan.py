@@ -9,6 +9,7 @@ import pytest
 
 import localparity as lp
 import typed_commands
+from localparity.cli import plan
 
 QUICK = ["--resamples", 99]
 
@@ -46,10 +47,32 @@ def test_json_has_everything() -> None:
     assert (found["mcdp"], found["epsilons"]) == (0.9, [0.0, 0.01, 0.05, 0.1])
 
 
+def test_a_monitor_is_planned_in_periods() -> None:
+    words = ("--group-sizes", "200,200", "--mcdp", 0.2, "--monitor", 2)
+    found = run(*words)
+    assert found.returncode == 0, found.stderr
+    needed = lp.monitoring.periods_needed([200, 200], mcdp=0.2, quiet=2, random_state=0)
+    assert f"finds an MCDP(0) of 20.00% within {needed} periods" in " ".join(found.stdout.split())
+    plain = json.loads(run(*words, "--confidence", 0.9, "--max-mcdp", 0.1, "--json").stdout)
+    assert (plain["alarm_rate"], plain["max_mcdp"], plain["quiet_periods"]) == (0.1, 0.1, 2)
+    assert plain["periods_needed"] > needed
+
+
+def test_a_drift_that_no_monitor_finds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(lp.monitoring, "periods_needed", lambda *_, **__: None)
+    plan.plan("1,1", mcdp=0.001, monitor=0)
+    assert "does not find an MCDP(0) of 0.10% within 3,000" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ([], "--group-sizes"),
+        (["--group-sizes", "30,30", "--monitor", 3], "--monitor"),
+        (["--group-sizes", "30,30", "--monitor", -3, "--mcdp", 0.2], "-3"),
+        (["--group-sizes", "30,30", "--monitor", 3, "--mcdp", 0.2, "--max-mcdp", 0.2], "above"),
         (["--group-sizes", "300"], "--group-sizes must have at least two sizes, got 1"),
         (["--group-sizes", "300,x"], "'300,x'"),
         (["--group-sizes", "300,2.5"], "got 2.5"),

@@ -368,3 +368,20 @@ def test_removed_periods_that_cannot_be_counted_are_refused(removed: Any) -> Non
     values = json.loads(MonitorState("day", (0.0, 1.0)).to_bytes()) | {"removed": removed}
     with pytest.raises(ValueError, match="the state is damaged: periods must be an integer"):
         MonitorState.from_bytes(json.dumps(values).encode(), "the state")
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_READONLY])
+def test_a_disk_that_fails_while_a_monitor_is_made_is_named(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended with 3, a fault of ours, before."""
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = code
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(sqlite3, "connect", fail)
+    store = Monitor(tmp_path / "kept").store
+    with pytest.raises(OSError, match=r"kept.*cannot be used: disk I/O error"), store.writing():
+        pass

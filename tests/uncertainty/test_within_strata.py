@@ -307,3 +307,9 @@ def test_people_without_a_stratum_are_in_none_and_count_overall() -> None:
     assert found.sentences[-1] == "1 row has no stratum and counts overall only."
     groups = ["a", "b"] * 4 + ["a"]
     assert found.overall[0] == lp.mcdp(None, np.linspace(0.0, 1.0, 9), sensitive_features=groups)
+
+
+def test_counts_have_no_rows_to_compare_within_strata() -> None:
+    rows = lp.Predictions.from_arrays(None, [0.1, 0.2, 0.3, 0.4], sensitive_features=[0, 1, 0, 1])
+    with pytest.raises(ValueError, match="data must be Predictions, got ScoreCounts"):
+        lp.within_strata(lp.ScoreCounts.from_predictions(rows), [0, 0, 0, 0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Annotated, Any
 
@@ -24,6 +25,14 @@ MOST_PAIRS = 10
 def plan(
     group_sizes: GroupSizesOption,
     mcdp: Annotated[float | None, typer.Option(help="Say how many rows finding this MCDP takes.")] = None,
+    monitor: Annotated[
+        int | None,
+        typer.Option(
+            help="Plan for a monitor that has been quiet for so many periods: say how many more it takes to "
+            "find --mcdp. The group sizes are those of one period."
+        ),
+    ] = None,
+    max_mcdp: Annotated[float, typer.Option(help="The bound of the monitor.")] = 0.0,
     power: Annotated[float, typer.Option(help="The probability of finding it.")] = 0.8,
     confidence: Annotated[
         float, typer.Option(help="One less the probability of finding a disparity at parity.")
@@ -38,11 +47,25 @@ def plan(
 ) -> None:
     """Say how large a disparity must be for an audit of groups of these sizes to find it.
 
-    With --mcdp, also how many rows it takes to find one of that size.
+    With --mcdp, also how many rows it takes to find one of that size; with --monitor, how many periods.
 
-    Exit codes: 0 when it is done, 2 for wrong usage or input.
+    Exit codes: 0 when it is done, 2 for bad usage or input.
     """
     sizes = _parse_sizes(group_sizes)
+    if monitor is not None:
+        if mcdp is None:
+            raise typer.BadParameter("needs --mcdp", param_hint="--monitor")
+        _plan_monitor(
+            sizes,
+            mcdp=mcdp,
+            max_mcdp=max_mcdp,
+            quiet=monitor,
+            power=power,
+            alarm_rate=round(1.0 - confidence, 12),
+            seed=seed,
+            json=json,
+        )
+        return
     options: dict[str, Any] = {
         "power": power,
         "confidence": confidence,
@@ -65,6 +88,52 @@ def plan(
             "be independent.",
             style="dim",
         )
+
+
+def _plan_monitor(
+    sizes: list[int],
+    *,
+    mcdp: float,
+    max_mcdp: float,
+    quiet: int,
+    power: float,
+    alarm_rate: float,
+    seed: int,
+    json: bool,
+) -> None:
+    """Say how many periods a monitor takes to find a drift."""
+    needed = lp.monitoring.periods_needed(
+        sizes,
+        mcdp=mcdp,
+        max_mcdp=max_mcdp,
+        quiet=quiet,
+        power=power,
+        alarm_rate=alarm_rate,
+        random_state=seed,
+    )
+    if json:
+        known = {"group_sizes": sizes, "mcdp": mcdp, "max_mcdp": max_mcdp, "quiet_periods": quiet}
+        print_json({**known, "power": power, "alarm_rate": alarm_rate, "periods_needed": needed})
+        return
+    console = Console(highlight=False)
+    listed = _listed(sizes)
+    within = "does not find" if needed is None else "finds"
+    took = "3,000 periods" if needed is None else f"{needed:,} period{'s' if needed > 1 else ''}"
+    console.print(
+        f"After {quiet:,} quiet periods, a monitor with a bound of {percent(max_mcdp)} that sees {listed} "
+        f"people a period {within} an MCDP(0) of {percent(mcdp)} within {took} with a probability of "
+        f"{100 * power:g}%.",
+        style="bold",
+    )
+    console.print(
+        f"The probability of any false alarm, ever, is at most {alarm_rate:.3g}. The groups are taken to "
+        "differ most at the median score. Rows are assumed to be independent.",
+        style="dim",
+    )
+
+
+def _listed(sizes: Sequence[int]) -> str:
+    return " and ".join([", ".join(f"{size:,}" for size in sizes[:-1]), f"{sizes[-1]:,}"])
 
 
 def _parse_sizes(text: str) -> list[int]:
@@ -94,7 +163,7 @@ def _plain(found: Detectable, mcdp: float | None, needed: tuple[int, ...] | None
 
 def _show(console: Console, found: Detectable, mcdp: float | None, needed: tuple[int, ...] | None) -> None:
     sizes = found.group_sizes
-    listed = " and ".join([", ".join(f"{size:,}" for size in sizes[:-1]), f"{sizes[-1]:,}"])
+    listed = _listed(sizes)
     chance = f"with a probability of {100 * found.power:g}%"
     if found.mcdp is None:
         first = f"Some groups of {listed} people are too small: no disparity between them is found {chance}."

@@ -186,8 +186,9 @@ class SqliteFile:
             if lock is None:
                 yield None
                 return
-            self._create()
         try:
+            if not self._path.exists():
+                self._create()
             with closing(self._connect()) as connection:
 
                 def execute(query: str, *values: Any) -> list[Any]:

@@ -519,16 +519,17 @@ class _WindowEnds:
 
     def _at_right(self, end: float) -> float:
         """The least gap that may be measured at the other thresholds of a window; any where 0 may be."""
-        least = -1.0
-        for place in range(0, _GRID, _GRID // 4):
+        least, place = -1.0, 0
+        while True:
             # The margin falls with the gap, but for less than 0.2%: up to the next place, it is no wider.
             gap = self._gap(place)
             known = end - 1.002 * (self._end(place, _FOR_END) - gap)
             if known > gap or place > 0:
                 least = max(gap, known)
-            if least < self._gap(place + _GRID // 4):
-                break
-        return least
+            place += _GRID // 4
+            # At the last place this is so: the margin here is wider than that of the end of any gap.
+            if least < self._gap(place):
+                return least
 
     def _gap(self, place: int) -> float:
         return self._pair.largest * place / _GRID

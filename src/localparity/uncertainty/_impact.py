@@ -380,7 +380,9 @@ class ImpactRatioCurve:
             min_ratio, self.confidence, by_estimate, by_band, worst, cutoff, selection.complete
         )
 
-    def disclosed(self, min_group_size: int = DISCLOSURE_LIMIT, *, most: int = 10_000) -> ImpactRatioCurve:
+    def disclosed(
+        self, min_group_size: int = DISCLOSURE_LIMIT, *, most: int = 10_000, cutoff: float | None = None
+    ) -> ImpactRatioCurve:
         """Return the curve at so few cutoffs that every step rests on enough people, to be handed on.
 
         Its bands, safe cutoffs and lowest ratio allow for that: they hold as before, and may be a little
@@ -392,6 +394,8 @@ class ImpactRatioCurve:
             Between two cutoffs a group has at least so many people, or none; a group with fewer is an error.
         most : int
             The most cutoffs that are kept.
+        cutoff : float, optional
+            A cutoff that is among them if it may be, since other outputs have it.
 
         Returns
         -------
@@ -403,7 +407,8 @@ class ImpactRatioCurve:
                 raise InputError(
                     f"{setting(min_group_size=limit)} does not allow group {group!r}, of fewer people"
                 )
-        shown = self.selection.disclosed(limit, as_count(most, "most"), self.higher_is)
+        kept = None if cutoff is None else max(0, int(np.searchsorted(self.cutoffs, cutoff, "right")) - 1)
+        shown = self.selection.disclosed(limit, as_count(most, "most"), self.higher_is, kept)
         if not shown.selected.any():
             raise InputError(
                 f"no cutoff that selects anybody parts every group into {limit} people and more, or none; "

@@ -45,6 +45,7 @@ _NEARLY_NORMAL = 10**6  # binomial numbers of more people than this are drawn as
 _MOST_CLOSE = 0.9  # at most such a share is close to the threshold: were all, windows would see nobody
 _CLOSE = 1e-4  # how close that is, in units of the range
 _ROUNDS = 2
+_MORE = 200  # where a number of people is not enough, one part in so many is added
 _FINENESS = 1000  # answers are good to one part in so many
 _ROUNDING = 1e-9
 
@@ -209,7 +210,24 @@ def rows_needed(
     for _ in range(_ROUNDS):
         needed = Threshold(critical, uniforms).fewest(sizes, mcdp, power)
         critical = needed_to_reject(needed, mcdp, at, confidence, draws)
-    return tuple(Threshold(critical, uniforms).fewest(sizes, mcdp, power).tolist())
+    needed = Threshold(critical, uniforms).fewest(sizes, mcdp, power)
+    # But of few people it jumps from one number of them to the next, so that it is looked at once more.
+    differ = _two_smallest(sizes)
+    while True:
+        critical = needed_to_reject(needed, mcdp, at, confidence, draws)
+        if Threshold(critical, uniforms).power(needed, differ, mcdp) >= power:
+            return tuple(needed.tolist())
+        needed = _with_shares(sizes, int(needed.sum()) + 1 + int(needed.sum()) // _MORE)
+
+
+def _two_smallest(sizes: IntArray) -> tuple[int, int]:
+    first, second = np.argsort(sizes, kind="stable")[:2].tolist()
+    return first, second
+
+
+def _with_shares(shares: IntArray, people: int) -> IntArray:
+    """As many people, in the shares of some sizes, rounded up."""
+    return np.asarray(np.ceil(shares / shares.sum() * people - _ROUNDING), dtype=np.int64)
 
 
 def _as_epsilons(epsilons: Sequence[float]) -> FloatArray:
@@ -334,13 +352,10 @@ class Threshold:
 
     def fewest(self, shares: IntArray, gap: float, power: float) -> IntArray:
         """The fewest people, in some shares, of whom a gap between the two smallest groups is found."""
-        first, second = np.argsort(shares, kind="stable")[:2].tolist()
-
-        def sizes(people: int) -> IntArray:
-            return np.asarray(np.ceil(shares / shares.sum() * people - _ROUNDING), dtype=np.int64)
+        differ = _two_smallest(shares)
 
         def found(people: int) -> bool:
-            return self.power(sizes(people), (first, second), gap) >= power
+            return self.power(_with_shares(shares, people), differ, gap) >= power
 
         enough = shares.size
         while not found(enough):
@@ -349,7 +364,7 @@ class Threshold:
         while enough - low > 1 + enough // _FINENESS:
             middle = (low + enough) // 2
             low, enough = (low, middle) if found(middle) else (middle, enough)
-        return sizes(enough)
+        return _with_shares(shares, enough)
 
 
 def _elsewhere(by_chance: FloatArray, share: float, critical: float) -> FloatArray:

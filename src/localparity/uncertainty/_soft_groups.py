@@ -50,7 +50,8 @@ class SoftBounds:
         The half-width of the windows.
     interval : Interval
         MCDP of the people counted with their probabilities, and an interval for it in the population; both
-        assume that groups and scores are independent among people of the same probabilities.
+        assume that the probabilities are right, and that groups and scores are independent among people of
+        the same ones.
     low, high : float
         What MCDP of these people lies between without that assumption, whoever is in which group, as long as
         the groups' shares among people of the same probabilities are exactly these.
@@ -128,7 +129,8 @@ def soft_groups(
     The bounds take the probabilities as exact shares of the groups among people of the same ones. The largest
     MCDP is attained, unless so many people share a score that the gap could jump from one sign to the other;
     the smallest is what every threshold by itself says, and may be larger. The interval is that of the
-    bootstrap, with everyone counted in each group with their probability.
+    bootstrap, with everyone counted in each group with their probability. It does not allow for probabilities
+    that are wrong: where they are drawn towards one half, groups look closer to each other than they are.
 
     Parameters
     ----------
