@@ -47,6 +47,7 @@ HELD = {
     "the next command removes it": "cli/test_interrupts.py::test_what_killed_processes_left_is_removed",
     "groups of fewer than ten people": "cli/test_few_people.py::test_scores_of_few_people_change_nothing counts/test_disclosure.py::test_no_total_less_the_cells_shown_tells_of_few_people",
     "draw no step of fewer": "counts/test_disclosure.py::test_every_step_has_enough_people_and_the_error_is_stated",
+    "part people at the same scores": "report/test_bundle.py::test_the_files_of_a_bundle_together_tell_of_nobody",
     "A monitor names no group": "cli/test_monitor.py::test_who_is_alone_in_a_period_changes_nothing_that_is_said_of_it",
     "never the rest of a row": "cli/test_messages_about_rows.py::test_the_rest_of_a_row_is_not_in_the_message",
     "reach HTML and Markdown escaped": "browser/test_page.py::test_names_are_text_and_run_nothing report/test_markdown.py::test_markdown_makes_nothing_of_a_name",

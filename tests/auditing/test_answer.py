@@ -101,8 +101,8 @@ def test_compas_by_race_reads_as_people_say_it() -> None:
 def test_a_bound_of_another_pair_names_both() -> None:
     verdict = answer_of(compas(group="race"), 0.3).verdict
     assert verdict == (
-        "Undecided at the bound of 30 points: Native American (18 people) and Other (377 people) differ by 52 "
-        "points (3 to 77). It fails by the estimate. Clearest gap: African-American and Caucasian, 24 points "
+        "Undecided at the bound of 30 points: Native American (18 people) and Other (377) differ by 52 "
+        "points (3 to 77). The estimate fails. Clearest gap: African-American and Caucasian, 24 points "
         "(18 to 27)."
     )
 
@@ -151,7 +151,7 @@ def test_nothing_found_says_what_could_have_been() -> None:
     assert answer.status == "none found"
     assert pair.detectable is not None
     assert (
-        f"Only a measured gap above {points(pair.detectable)} would have been told from chance."
+        f"In groups of these sizes, measured gaps up to {points(pair.detectable)} could be chance."
         in answer.sure
     )
     assert answer.rates.startswith(f"Largest gap: {points(pair.mcdp[0])} between ")

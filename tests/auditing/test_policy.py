@@ -187,6 +187,8 @@ def test_a_table_of_pyproject(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ('criterion = "parity"', "criterion must be one of"),
         ("pos_label = []", "pos_label must be a text or a whole number"),
         ("scoring_rates = 1", "scoring_rates must be true or false"),
+        ('distribution_date = "May"', "distribution_date must be a date such as 2026-01-31, got 'May'"),
+        ("cutoff = true", "cutoff must be a number, got True"),
         ('group = "p"', "'p'"),
         ("required_groups = [1]", "required_groups must be a text or a list of texts"),
         ("[more]", "there is no key 'more'"),

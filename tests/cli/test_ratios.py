@@ -107,3 +107,44 @@ def test_scoring_rates_turn_round_where_higher_is_worse(tmp_path: Path) -> None:
         ratios[higher_is] = {each["category"]: each["impact_ratio"] for each in table["categories"]}
     assert ratios["better"]["b"] == ratios["worse"]["a"] == 1.0
     assert max(ratios["better"]["a"], ratios["worse"]["b"]) < 0.5
+
+
+def test_selection_rates_by_cutoff_and_by_decisions(tmp_path: Path) -> None:
+    rows = [(i % 100 / 100, "fm"[i % 2], "abx"[i % 3], int(i % 5 > 1 + i % 2)) for i in range(600)]
+    lines = [f"{p},{sex},{race},{hired}" for p, sex, race, hired in rows]
+    lines += [f"0.5,f,few,{i % 2}" for i in range(11)] + [f"0.7,m,,{i % 2}" for i in range(20)]
+    path = tmp_path / "people.csv"
+    path.write_text("p,sex,race,hired\n" + "\n".join(lines) + "\n")
+    asked = [path, "--score", "p", "--group", "sex", "--group", "race", "--resamples", 0]
+    asked += ["--missing-groups", "drop", "--data-source", "applicants of 2025"]
+    asked += ["--distribution-date", "2025-01-31"]
+    plain = only_audit(run("audit", *asked, "--decision", "hired", "--json").stdout)
+    rates = plain["selection_rates"]
+    assert plain["scoring_rates"] is None
+    assert (rates["decision"], rates["distribution_date"]) == ("hired", "2025-01-31")
+    sexes = {one["category"]: one for one in rates["tables"][0]["categories"]}
+    of = {sex: [hired for _, one, _, hired in rows if one == sex] for sex in "fm"}
+    of["f"] += [i % 2 for i in range(11)]
+    of["m"] += [i % 2 for i in range(20)]
+    shares = {sex: sum(hired) / len(hired) for sex, hired in of.items()}
+    for sex, share in shares.items():
+        assert sexes[sex]["rate"] == pytest.approx(share)
+        assert sexes[sex]["impact_ratio"] == pytest.approx(share / max(shares.values()))
+    assert rates["tables"][1]["unknown"] == 20
+    for form in ("text", "markdown"):
+        said = " ".join(run("audit", *asked, "--cutoff", "0.4", "--format", form).stdout.split())
+        assert "Selection rates by sex × race" in said
+        assert "Source of the data: applicants of 2025" in said
+        assert "Distribution date of the tool: 2025-01-31" in said.replace("\\", "")
+        assert "People of an unknown category: sex 0; race 20; sex × race 20" in said
+        assert "Categories below 2%, without a ratio: few, f × few" in said
+        assert "complian" not in said
+    wrong = (
+        (["--cutoff", "0.4", "--decision", "hired"], "--decision: cannot be used with --cutoff"),
+        (["--decision", "p"], "decisions 0 and 1"),
+        ([], "--data-source: needs --scoring-rates, --cutoff or --decision"),
+        (["--cutoff", "0.4", "--distribution-date", "May"], "must be a date"),
+    )
+    for words, message in wrong:
+        done = run("audit", *asked, *words)
+        assert (done.returncode, message in " ".join(done.stderr.split())) == (2, True), done.stderr

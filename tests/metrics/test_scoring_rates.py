@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import localparity as lp
 from localparity.metrics._exact import count_for
@@ -56,7 +57,7 @@ def test_every_number_of_compas_by_hand(data_folder: Path) -> None:
                 continue
             assert each.people == size
             assert each.share == pytest.approx(size / 7214, abs=1e-12)
-            assert each.scoring_rate == pytest.approx(float(rate), abs=1e-12)
+            assert each.rate == pytest.approx(float(rate), abs=1e-12)
             assert each.impact_ratio == (None if ratio is None else pytest.approx(float(ratio), abs=1e-12))
     sex, race, both = ({each.category: each for each in table.categories} for table in found.tables)
     # 591 of 1,395 women and 2,726 of 5,819 men score above 4.
@@ -81,7 +82,7 @@ def test_it_is_the_definition(drawn: People) -> None:
     assert found.median == pytest.approx(float(median), abs=1e-12)
     rates = [Fraction(sum(score > median for score, _ in sample), len(sample)) for sample in drawn.samples()]
     for each, rate in zip(found.tables[0].categories, rates, strict=True):
-        assert each.scoring_rate == pytest.approx(float(rate))
+        assert each.rate == pytest.approx(float(rate))
         ratio = None if max(rates) == 0 else pytest.approx(float(rate / max(rates)))
         assert each.impact_ratio == ratio
 
@@ -100,7 +101,7 @@ def test_people_without_a_category_are_counted_and_not_in_the_table() -> None:
     women, men = found.tables[0].categories
     # The median is that of all six scores.
     assert found.median == 0.5
-    assert (women.people, women.scoring_rate, men.people, men.scoring_rate) == (
+    assert (women.people, women.rate, men.people, men.rate) == (
         2,
         0.5,
         3,
@@ -217,3 +218,50 @@ def test_compas_is_worse_the_higher(data_folder: Path) -> None:
         below["African-American"] / size["African-American"] / best
     )
     assert ratios["African-American"] < ratios["Caucasian"] < 1.0 == ratios["Other"]
+
+
+def selected_by_hand(
+    rows: list[tuple[tuple[str, ...], bool]], place: int | None
+) -> dict[Any, tuple[int, Fraction, Fraction]]:
+    """Section 5-300: selected of a category over its people, over that of the most selected category."""
+    of = [(key if place is None else key[place], chosen) for key, chosen in rows]
+    rates = {}
+    for category in {key for key, _ in of}:
+        chosen = [chosen for key, chosen in of if key == category]
+        rates[category] = (len(chosen), Fraction(sum(chosen), len(chosen)))
+    most = max(rate for _, rate in rates.values())
+    return {key: (size, rate, rate / most) for key, (size, rate) in rates.items()}
+
+
+@pytest.mark.parametrize("higher_is", ["better", "worse"])
+@given(data=st.data())
+def test_selection_rates_are_those_of_the_rule(higher_is: Any, data: st.DataObject) -> None:
+    cell = st.tuples(st.sampled_from("fm"), st.sampled_from("abc"), st.integers(0, 10))
+    drawn = data.draw(st.lists(cell, min_size=2, max_size=40))
+    cutoff = data.draw(st.integers(0, 10)) / 10
+    scores = [score / 10 for *_, score in drawn]
+    chosen = [score > cutoff if higher_is == "better" else score <= cutoff for score in scores]
+    assume(any(chosen))
+    columns = {"sex": [sex for sex, *_ in drawn], "race": [race for _, race, _ in drawn]}
+    rows = lp.Predictions.from_arrays(None, scores, sensitive_features=columns, min_groups=1)
+    options: Any = {"columns": ["sex", "race"], "min_group_size": 1, "min_share": 0.0}
+    found = lp.scoring_rates(rows, cutoff=cutoff, higher_is=higher_is, **options)
+    decided = lp.Predictions.from_arrays(
+        None, np.array(chosen, float), sensitive_features=columns, min_groups=1
+    )
+    again = lp.scoring_rates(decided, cutoff=0.5, **options)
+    assert (found.median, found.name, found.people) == (None, "selection rate", len(drawn))
+    people = [((sex, race), one) for (sex, race, _), one in zip(drawn, chosen, strict=True)]
+    for table, other, place in zip(found.tables, again.tables, (0, 1, None), strict=True):
+        expected = selected_by_hand(people, place)
+        assert {each.category for each in table.categories} == expected.keys()
+        for each in (*table.categories, *other.categories):
+            size, rate, ratio = expected[each.category]
+            assert each.people == size
+            assert (each.rate, each.impact_ratio) == pytest.approx((float(rate), float(ratio)), abs=1e-12)
+
+
+def test_a_cutoff_is_a_number() -> None:
+    rows = lp.Predictions.from_arrays(None, SCORES, sensitive_features=SEX)
+    with pytest.raises(ValueError, match=r"cutoff must be"):
+        lp.scoring_rates(rows, cutoff="high")  # type: ignore[arg-type]

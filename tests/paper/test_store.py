@@ -103,7 +103,7 @@ def write_a_number_as_a_text(path: Path) -> None:
     ("kind", "harm", "problem"),
     [
         ("json", cut, "JSONDecodeError"),
-        ("json", write_a_number_as_a_text, "test_ap must be a number, got '0.77'"),
+        ("json", write_a_number_as_a_text, "test_ap must be a number from 0 to 1, got '0.77'"),
         ("json", lose_a_field, "seconds is missing"),
         ("parquet", cut, "checksum of its scores"),
         ("parquet", change, "checksum of its scores"),
@@ -191,6 +191,8 @@ def test_scores_that_are_no_table_under_a_checksum_that_fits_are_named(
     ("name", "value"),
     [
         ("metrics", "x"),
+        ("metrics", {"test_abcc": 1e308}),
+        ("metrics", {"test_ap": -1}),
         ("versions", "x"),
         ("versions", {"torch": 2}),
         ("device", 1),

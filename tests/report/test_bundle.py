@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
+import re
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import localparity as lp
@@ -51,6 +54,39 @@ def test_the_command_writes_what_it_prints(
         assert b"<!doctype html>" in found["report.html"]
     assert json.loads(printed["json"])["audits"][0]["bound"]["passes"]
     assert "the bound of 90 points: " in printed["markdown"]
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("ratio", [{}, {"min_ratio": 0.8}])
+@pytest.mark.parametrize("seed", range(2))
+def test_the_files_of_a_bundle_together_tell_of_nobody(
+    seed: int, ratio: dict[str, float], labelled: bool, tmp_path: Path
+) -> None:
+    """Whoever subtracts what page, JSON and record say of a group finds no cell of fewer than ten people."""
+    rng = np.random.default_rng(seed)
+    sizes = {"a": 3137 + seed, "b": 5113, "c": 311}
+    groups = np.repeat(list(sizes), list(sizes.values()))
+    score = rng.random(groups.size) ** np.where(groups == "a", 2.0, 1.0)
+    y_true = rng.integers(0, 2, groups.size) if labelled else None
+    audit = lp.audit(y_true, score, sensitive_features=groups, n_resamples=0, random_state=0)
+    lp.report.write_bundle(tmp_path / "a.zip", {"m": audit}, **ratio)
+    files = opened(tmp_path / "a.zip")
+    above: dict[str, set[int]] = {name: {0, size} for name, size in sizes.items()}
+    for step in json.loads(files["record.json"])["counts"]["m"]["groups"]:
+        above[step["group"]] |= {sizes[step["group"]] - int(rows) for rows in np.cumsum(step["rows"])}
+    plain = json.loads(files["audit.json"])["audits"][0]
+    for group in plain["answer"]["groups"]:
+        above[group["name"]].add(round(group["share_above"] * sizes[group["name"]]))
+    for group in plain["impact_ratios"]["groups"] if ratio else ():
+        above[group["group"]] |= {round(rate * sizes[group["group"]]) for rate in group["rates"]}
+    texts = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', files["report.html"].decode())
+    (model,) = next(data["models"] for data in map(json.loads, texts) if "models" in data)
+    for name, packed in zip(sizes, model["shares"], strict=True):
+        shares = np.frombuffer(base64.b64decode(packed), "<u4") / (2**32 - 1)
+        above[name] |= set(np.rint(shares * sizes[name]).astype(int).tolist())
+    for name, told in above.items():
+        assert len(told) > 20, name
+        assert np.diff(sorted(told)).min() >= 10, name
 
 
 def test_the_same_audit_gives_the_same_bytes(scores: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 import localparity as lp
+from localparity.auditing._document import Document
 from localparity.report.page._data import PageModel, pack, round_cutoffs
 from strategies import People, people
 
@@ -20,7 +21,7 @@ def unpack(text: str) -> NDArray[np.float64]:
 
 
 def page_model(audit: lp.Audit, limit: int = 1) -> PageModel:
-    return PageModel("model", audit, audit.answer, limit)
+    return PageModel("model", Document(audits={"model": audit}, min_group_size=limit))
 
 
 def test_packing_loses_less_than_the_page_promises() -> None:

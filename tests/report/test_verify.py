@@ -75,6 +75,8 @@ DATA = ("--data", "scores.csv")
         [*OPTIONS, "--weight", "w", "--confidence", "0.9"],
         [*OPTIONS, "--cluster", "person", "--score-range", "rank"],
         [*OPTIONS, "--group", "rare", "--min-ratio", "0.8", "--scoring-rates", "--not-assessed", "allow"],
+        [*OPTIONS, "--group", "race", "--scoring-rates", "--cutoff", "0.4", "--data-source", "of 2025"],
+        [*OPTIONS, "--decision", "y", "--distribution-date", "2025-01-31"],
         ["--score", "p", "--group", "race", "--missing-groups", "bound", "--missing-value", "b", *OPTIONS[6:]],
         ["--score", "p", "--group", "sex", "--control", "job", "--resamples", "0"],
         ["same.csv", *OPTIONS, "--id", "id"],
@@ -87,6 +89,23 @@ def test_what_the_command_wrote_agrees(folder: Path, options: list[str]) -> None
     data = [*DATA, *(["--data", "same.csv"] if "same.csv" in options else [])]
     code, output = verified(files, *data)
     assert (code, output.splitlines()[-1]) == (0, "yes: the bundle is what the data gives"), output
+
+
+def test_rates_that_do_not_agree_are_found_without_the_data(folder: Path) -> None:
+    files = made(
+        folder, *OPTIONS, "--group", "race", "--scoring-rates", "--cutoff", "0.4", "--data-source", "all"
+    )
+    for key in ("scoring_rates", "selection_rates"):
+        for name, value in (("impact_ratio", 0.123), ("rate", 0.123), ("share", 0.5), ("people", 77)):
+            plain = json.loads(files["audit.json"])
+            plain["audits"][0][key]["tables"][0]["categories"][0][name] = value
+            lying = {**files, "audit.json": f"{json.dumps(plain, indent=2)}\n".encode()}
+            code, output = verified(lying)
+            assert (code, "differs" in output) == (1, True), (key, name, output)
+    page = files["report.html"].decode()
+    assert "Selection rates by sex × race" in page
+    told = {**files, "report.html": page.replace("<bdi>all</bdi>", "<bdi>some</bdi>").encode()}
+    assert verified(told)[0] == 1
 
 
 # Single changes, with checksums that fit.

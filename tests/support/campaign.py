@@ -138,7 +138,7 @@ def make_case(number: int, line: CommandLine) -> Case:
     shutil.rmtree(line.out, ignore_errors=True)
     line.out.mkdir()
     if number >= _FIRST_LIE:
-        return make_lie(tuple(LIARS)[number % len(LIARS)], line, rng)
+        return make_lie(_liar(number), line, rng)
     kind = rng.random()
     if kind < 0.5:
         name, words = make_words(rng)
@@ -155,6 +155,11 @@ def make_case(number: int, line: CommandLine) -> Case:
     path = rng.choice([path for path in files if not path.name.startswith("model_card")])
     path.write_bytes(damage(path.read_bytes(), rng.choice))
     return Case(f"a damaged {owner}", line.words(KEPT[owner]))
+
+
+def _liar(number: int) -> str:
+    """The kind of lying file that a number stands for."""
+    return tuple(LIARS)[number % len(LIARS)]
 
 
 def make_lie(owner: str, line: CommandLine, rng: random.Random) -> Case:
@@ -381,6 +386,7 @@ def main() -> int:
     parser.add_argument(
         "--lies", type=int, default=0, help="so many cases for each kind of lying file, instead"
     )
+    parser.add_argument("--only", choices=LIARS, help="the kind of lying file; all by default")
     parser.add_argument(
         "--write", action="store_true", help="write results/campaign.md, and go on where it stops"
     )
@@ -389,6 +395,7 @@ def main() -> int:
     numbers = range(options.first, options.first + options.cases)
     if options.lies:
         numbers = range(_FIRST_LIE, _FIRST_LIE + options.lies * len(LIARS))
+    wanted = [number for number in numbers if options.only in (None, _liar(number))]
     rows: dict[int, dict[str, Any]] = {}
     with tempfile.TemporaryDirectory(dir=memory_folder()) as folder, installed(Path(folder)):
         os.environ["HOME"] = folder
@@ -396,8 +403,9 @@ def main() -> int:
         journal, commit = Journal("campaign"), current_commit()
         if options.write:
             known = journal.known().items()
-            rows = {int(key): row for key, row in known if row["commit"] == commit and int(key) in numbers}
-        for number, row in _try(line, [number for number in numbers if number not in rows]):
+            here = {int(key): row for key, row in known if row["commit"] == commit}
+            rows = {number: here[number] for number in wanted if number in here}
+        for number, row in _try(line, [number for number in wanted if number not in rows]):
             rows[number] = row
             if options.write:
                 journal.add(str(number), commit=commit, **row)
@@ -498,9 +506,8 @@ def _write(rows: dict[int, dict[str, Any]]) -> None:
         for name, _ in outcomes
     }
     known = {name: row for name, row in rows_of("campaign").items() if "commit" in row}
-    write_page(
-        "campaign", "Bad files and arguments", text, [row for _, row in sorted((known | table).items())]
-    )
+    ordered = [row for _, row in sorted((known | table).items())]
+    write_page("campaign", "Bad files and arguments", text, ordered, [_APART])
 
 
 if __name__ == "__main__":

@@ -49,6 +49,10 @@ CHANGES: dict[str, Any] = {
     "not_assessed": "fail",
     "min_ratio": 0.8,
     "scoring_rates": True,
+    "cutoff": 0.4,
+    "decision": "y",
+    "data_source": "applicants of 2025",
+    "distribution_date": "2025-01-31",
 }
 NEEDS: dict[str, dict[str, Any]] = {
     "criterion": {"label": "y"},
@@ -58,6 +62,8 @@ NEEDS: dict[str, dict[str, Any]] = {
     "decide_by": {"max_mcdp": 0.3},
     "required_groups": {"not_assessed": "fail"},
     "not_assessed": {"group": ["rare"]},
+    "data_source": {"cutoff": 0.4},
+    "distribution_date": {"decision": "y"},
 }
 NOT_HERE = {"table", "target", "sheet", "alarm_rate"}
 """Keys of databases, of --model, of workbooks and of monitors; the last has a test of its own."""

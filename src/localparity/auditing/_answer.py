@@ -286,7 +286,7 @@ def answer_of(
     words = Words(audit, pair, place, spot, status)
     headline, rates = words.headline(), words.rates()
     if mostly_missing(audit):
-        rates = f"Among the people whose {words.column} is known: {headline}; {rates}"
+        rates = f"Among people whose {words.column} is known: {headline}. {rates}"
         status, headline = "undecided", words.cannot_be_told()
     bound, verdict = None, None
     if max_mcdp is not None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from localparity._text import group_text, number_text, percent, points
+from localparity._text import capitalised, group_text, number_text, percent, points
 from localparity._validation import InputError, as_count
 from localparity._version import __version__
 from localparity.auditing._answer import Answer, DecideBy, NotAssessed, answer_of
@@ -20,13 +21,15 @@ from localparity.auditing._tables import (
     groups_table,
     models_table,
     pairs_table,
+    scoring_facts,
     scoring_tables,
     shares_table,
     strata_table,
 )
 from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS
 from localparity.counts import ScoreCounts
-from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
+from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure, shown_counts
+from localparity.counts._score_counts import strata_of
 from localparity.metrics import ScoringRates
 from localparity.uncertainty import ImpactRatioCurve, SafeCutoffs
 
@@ -42,6 +45,9 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 600
 """No form of a document lists more rows of pairs than this."""
+MIN_RATIO = 0.8
+"""The four-fifths rule: the ratio that is drawn where no other is asked for."""
+_MOST_NUMBERS = 20_000_000
 FEW_CUTOFFS = 10
 """Fewer cutoffs than this, of more, are so few that a curve through them would say what is not known."""
 
@@ -56,10 +62,10 @@ class RatioResult:
     cutoffs: int
 
     @classmethod
-    def of(cls, audit: Audit, min_ratio: float, min_group_size: int) -> RatioResult:
-        """The ratios of an audit."""
+    def of(cls, audit: Audit, min_ratio: float, min_group_size: int, cutoff: float | None) -> RatioResult:
+        """The ratios of an audit; at the cutoff of its answer, if they may be shown there."""
         every = audit.impact_ratios()
-        curve = every.disclosed(min_group_size)
+        curve = every.disclosed(min_group_size, cutoff=cutoff)
         return cls(curve, curve.safe_cutoffs(min_ratio), min_group_size, every.cutoffs.size)
 
     @property
@@ -215,6 +221,7 @@ class Document:
     min_ratio: float | None = None
     explanation: Explanation | None = None
     scoring: Mapping[str, ScoringRates] = field(default_factory=dict)
+    selection: Mapping[str, ScoringRates] = field(default_factory=dict)
     policy: PolicyFile | None = None
 
     def __post_init__(self) -> None:
@@ -277,7 +284,44 @@ class Document:
         least, limit = self.min_ratio, self.min_group_size
         if least is None:
             return {}
-        return {name: RatioResult.of(audit, least, limit) for name, audit in self.audits.items()}
+        return {
+            name: RatioResult.of(audit, least, limit, self.answer(name).cutoff)
+            for name, audit in self.audits.items()
+        }
+
+    def shown_counts(self, name: str) -> ScoreCounts:
+        """The people of a model in steps; nothing in the document parts these people otherwise."""
+        return self._shown_counts[name]
+
+    @cached_property
+    def _shown_counts(self) -> dict[str, ScoreCounts]:
+        shown = {}
+        for name, audit in self.audits.items():
+            ratios, cutoff = self.drawn_ratios(name), self.answer(name).cutoff
+            cutoffs = [] if ratios is None else ratios.curve.cutoffs.tolist()
+            cutoffs += [] if cutoff is None else [cutoff]
+            shown[name] = shown_counts(audit.counts, audit.comparison, self.min_group_size, cutoffs)
+        return shown
+
+    def drawn_ratios(self, name: str) -> RatioResult | None:
+        """The selection ratios that a page draws of a model, also where they are not asked for.
+
+        There are none where two labels are compared, which have no single curve, and for too many scores.
+        """
+        return self._drawn_ratios[name]
+
+    @cached_property
+    def _drawn_ratios(self) -> dict[str, RatioResult | None]:
+        drawn: dict[str, RatioResult | None] = {}
+        for name, audit in self.audits.items():
+            stratum, *others = strata_of(audit.counts, audit.comparison).values()
+            numbers = len(stratum) * sum(atoms.scores.size for atoms in stratum.values())
+            drawn[name] = self.ratios(name)
+            if drawn[name] is None and not others and numbers <= _MOST_NUMBERS:
+                with suppress(InputError):  # no cutoff may be shown
+                    cutoff = self.answer(name).cutoff
+                    drawn[name] = RatioResult.of(audit, MIN_RATIO, self.min_group_size, cutoff)
+        return drawn
 
     def sections(self, *names: str) -> tuple[Section, ...]:
         """Everything that the document says, in the one order of all its forms; or the sections of names."""
@@ -322,7 +366,7 @@ class Document:
 
     def _last_sections(self, name: str) -> Iterator[Section]:
         """What was left out of a model's audit, what else was asked for, and what it rests on."""
-        audit, ratios, scoring = self.audits[name], self.ratios(name), self.scoring.get(name)
+        audit, ratios = self.audits[name], self.ratios(name)
         breakdown, within = breakdown_of(audit, self.max_mcdp), audit.within_strata
         left_out = (f"{', '.join(map(str, audit.left_out))}.",) if audit.left_out else ()
         yield Section("left_out", "Left out as too small", left_out, model=name)
@@ -333,9 +377,11 @@ class Document:
         tables = () if within is None else (strata_table(within, MOST_LISTED),)
         yield Section("strata", "Within strata", sentences, tables=tables, model=name)
         yield Section("ratios", "Selection ratios", () if ratios is None else ratios.sentences, model=name)
-        notes = () if scoring is None else tuple(scoring.notes)
-        rates = () if scoring is None else tuple(scoring_tables(scoring))
-        yield Section("scoring", "Scoring rates", notes, tables=rates, model=name)
+        date = None if audit.provenance is None else audit.provenance.date[:10]
+        for scoring in filter(None, (self.scoring.get(name), self.selection.get(name))):
+            facts, heading = tuple(scoring_facts(scoring, date)), f"{capitalised(scoring.name)}s"
+            rates = tuple(scoring_tables(scoring))
+            yield Section("scoring", heading, scoring.notes, facts, rates, model=name)
         yield Section("assumptions", "What is assumed", audit.assumptions, model=name)
         yield Section("audited", "What was audited", facts=tuple(header_rows(audit)), model=name)
 
@@ -372,4 +418,5 @@ class Document:
             "same_people": paired.to_dict(name) if paired is not None and name in paired.found else None,
             "impact_ratios": None if ratios is None else ratios.to_dict(),
             "scoring_rates": self.scoring[name].to_dict() if name in self.scoring else None,
+            "selection_rates": self.selection[name].to_dict() if name in self.selection else None,
         }

@@ -7,6 +7,7 @@ import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import date
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
@@ -73,6 +74,10 @@ class Policy:
     not_assessed: NotAssessed = "fail"
     min_ratio: float | None = None
     scoring_rates: bool = False
+    cutoff: float | None = None
+    decision: str | None = None
+    data_source: str | None = None
+    distribution_date: str | None = None
     alarm_rate: float = 0.05
 
     def __post_init__(self) -> None:
@@ -90,6 +95,8 @@ class Policy:
             as_choice(getattr(self, name), name, choices)
         object.__setattr__(self, "alarm_rate", as_probability(self.alarm_rate, "alarm_rate"))
         as_count(self.random_state, "random_state", at_least=0)
+        if self.distribution_date is not None:
+            _check_date("distribution_date", self.distribution_date)
         object.__setattr__(self, "epsilons", self.options().epsilons)
         if self.group:
             _ = self.columns.groups
@@ -153,10 +160,11 @@ _TEXTS = ("files", "group", "control", "missing_values", "required_groups")
 _TEXT = (
     "table", "score", "label", "target", "weight", "cluster", "person_id", "encoding", "decimal", "sheet",
     "criterion", "compare", "higher_is", "missing_groups", "missing", "method", "decide_by", "not_assessed",
+    "decision", "data_source", "distribution_date",
 )  # fmt: skip
 _NUMBERS = (
     "threshold", "min_group_size", "confidence", "n_resamples", "random_state", "max_mcdp", "min_ratio",
-    "alarm_rate",
+    "alarm_rate", "cutoff",
 )  # fmt: skip
 
 
@@ -252,6 +260,13 @@ def line_of(text: str, key: str, *, in_pyproject: bool = False) -> int | None:
 def _check_kind(name: str, value: Any, kinds: tuple[type, ...], expected: str) -> None:
     if not isinstance(value, kinds) or isinstance(value, bool):
         raise InputError(f"must be {expected}, got {value!r}", name)
+
+
+def _check_date(name: str, value: str) -> None:
+    try:
+        date.fromisoformat(value)
+    except ValueError:
+        raise InputError(f"must be a date such as 2026-01-31, got {value!r}", name) from None
 
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:

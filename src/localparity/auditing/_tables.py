@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Self
 
 from localparity._text import (
+    capitalised,
     group_text,
     number_text,
     outward_percent,
@@ -229,14 +230,31 @@ def scoring_tables(scoring: ScoringRates) -> Iterator[ReportTable]:
     """The categories of each column and of their intersections."""
     for place, table in enumerate(scoring.tables):
         rows = [
-            (group_text(each.category), *map(_cell, (each.people, each.scoring_rate, each.impact_ratio)))
+            (group_text(each.category), *map(_cell, (each.people, each.rate, each.impact_ratio)))
             for each in table.categories
         ]
         few = f"fewer than {scoring.min_group_size}"
         rows.append(("unknown", few if table.unknown is None else f"{table.unknown:,}", "-", "-"))
-        caption = f"Scoring rates by {' × '.join(map(visible, table.columns))}"
-        numbers = ("people", "scoring rate", "impact ratio")
-        yield ReportTable(f"scoring-{place + 1}", caption, ("category",), numbers, tuple(rows))
+        caption = f"{capitalised(scoring.name)}s by {' × '.join(map(visible, table.columns))}"
+        numbers = ("people", scoring.name, "impact ratio")
+        name = f"{scoring.name.removesuffix(' rate')}-{place + 1}"
+        yield ReportTable(name, caption, ("category",), numbers, tuple(rows))
+
+
+def scoring_facts(scoring: ScoringRates, date: str | None) -> Iterator[tuple[str, str]]:
+    """What a public summary of an audit says besides rates (section 5-303 of the rule)."""
+    few = f"fewer than {scoring.min_group_size}"
+    unknown = "; ".join(
+        f"{' × '.join(map(visible, table.columns))} {few if table.unknown is None else f'{table.unknown:,}'}"
+        for table in scoring.tables
+    )
+    excluded = ", ".join(map(group_text, scoring.excluded)) or "none"
+    yield "Date of the audit", date or "not given"
+    yield "Source of the data", scoring.data_source or "not given"
+    yield "Distribution date of the tool", scoring.distribution_date or "not given"
+    yield "People", f"{scoring.people:,}"
+    yield "People of an unknown category", unknown
+    yield f"Categories below {100.0 * scoring.min_share:g}%, without a ratio", excluded
 
 
 def _cell(number: float | None) -> str:

@@ -243,8 +243,8 @@ class Words:
             sentences.append(f"Chance: {chance(self.pair.p_values[self.place], self.audit.n_resamples)}.")
         if self.status != "disparity" and self.audit.has_test:
             least = self.pair.detectable
-            needed = "No measured gap" if least is None else f"Only a measured gap above {points(least)}"
-            sentences.append(f"{needed} would have been told from chance.")
+            sizes = "any measured gap" if least is None else f"measured gaps up to {points(least)}"
+            sentences.append(f"In groups of these sizes, {sizes} could be chance.")
         return " ".join(sentences)
 
     def unknown(self) -> str | None:
@@ -357,17 +357,17 @@ def verdict_sentence(audit: Audit, bound: BoundResult, pair: PairGap, clearest: 
     """Whether the bound holds, of which pair, and which gap is the clearest where that is another."""
     limit = capitalised(verdict_text(bound.verdict, f"the bound of {points(bound.max_mcdp)}"))
     people = "people" if audit.counts.clusters is None else "rows"
-    between = f"{pair.higher} ({pair.people[0]:,} {people}) and {pair.lower} ({pair.people[1]:,} {people})"
+    between = f"{pair.higher} ({pair.people[0]:,} {people}) and {pair.lower} ({pair.people[1]:,})"
     size = f"{points(pair.gap, bound.max_mcdp)} ({outward_points(pair.low, pair.high, unit=False)})"
     sentences = [f"{limit}: {between} differ by {size}{among_label(audit, pair.label)}."]
     if bound.could_be_chance:
         sentences.append("That could be chance.")
     if bound.not_assessed:
         names = "; ".join(bound.not_assessed)
-        sentences.append(f"Not assessed, which {'is allowed' if bound.passes else 'fails'}: {names}.")
+        sentences.append(f"Not assessed ({'allowed' if bound.passes else 'fails'}): {names}.")
     elif bound.verdict == "undecided":
         end = "estimate" if bound.decide_by == "estimate" else f"{bound.decide_by} end"
-        sentences.append(f"It {'passes' if bound.passes else 'fails'} by the {end}.")
+        sentences.append(f"The {end} {'passes' if bound.passes else 'fails'}.")
     if clearest is not None:
         size = f"{points(clearest.gap)} ({outward_points(clearest.low, clearest.high, unit=False)})"
         sentences.append(f"Clearest gap: {clearest.higher} and {clearest.lower}, {size}.")

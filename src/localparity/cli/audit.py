@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 import typer
 from rich.console import Console
 from typer import Option
@@ -20,6 +21,7 @@ from localparity._io._files import private_folder
 from localparity._io._table import Table, as_group_columns, open_table
 from localparity._text import shown_address, visible_lines
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, RangeOption
+from localparity._validation import InputError
 from localparity.auditing._answer import DecideBy, NotAssessed
 from localparity.auditing._audit import Audit, read_audit
 from localparity.auditing._document import Document
@@ -67,8 +69,8 @@ AuditFormat = Literal["text", "json", "markdown", "junit"]
 _STDIN = "-"
 _DATABASES = ("postgres://", "postgresql://", "duckdb://", "sqlite://")
 _NOT_WITH_DATABASE = (
-    "model", "target", "person_id", "scoring", "cluster", "control", "missing_groups", "missing_values",
-    "missing", "encoding", "decimal", "sheet", "normalise_groups",
+    "model", "target", "person_id", "scoring", "cutoff", "decision", "cluster", "control", "missing_groups",
+    "missing_values", "missing", "encoding", "decimal", "sheet", "normalise_groups",
 )  # fmt: skip
 _READING = ("encoding", "decimal", "sheet", "normalise_groups")
 _MOST_CHECKED = 2_000_000
@@ -153,6 +155,18 @@ class AuditAsked:
     scoring: Annotated[
         bool, Option("--scoring-rates", help="Add the scoring rates that New York City's rule asks for.")
     ] = False
+    cutoff: Annotated[
+        float | None, Option(help="Add selection rates by category: people above this score are selected.")
+    ] = None
+    decision: Annotated[
+        str | None, Option(help="The same from a column of decisions, 1 for those who were selected.")
+    ] = None
+    data_source: Annotated[
+        str | None, Option(help="Where the data comes from, for the summary beside these rates.")
+    ] = None
+    distribution_date: Annotated[
+        str | None, Option(metavar="YYYY-MM-DD", help="Since when the tool is in use, for the same.")
+    ] = None
     threshold: Annotated[float | None, Option(help="Threshold of delta-DP; by default mean scores.")] = None
     method: Annotated[
         IntervalMethod | None,
@@ -180,7 +194,7 @@ class AuditAsked:
     ] = None
     policy: Annotated[
         Path | None,
-        Option(help="What to check: a TOML file, or a pyproject.toml with a table [tool.localparity]."),
+        Option(help="What to check: a TOML file, or tool.localparity in a pyproject.toml."),
     ] = None
     policy_sha256: Annotated[
         str | None, Option(help="Refuse a policy with another checksum, before any score is read.")
@@ -324,6 +338,7 @@ def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, 
     model, target, bound = (value is not None for value in (asked.model, asked.target, asked.max_mcdp))
     pairs = asked.pairs is None or asked.pairs == "all" or asked.pairs.isdecimal()
     got = "neither" if asked.score is None else "both"
+    rates = asked.scoring or asked.cutoff is not None or asked.decision is not None
     scores = f"must name the column of the scores, or --model a folder that makes them, got {got}"
     wrong = (
         (repeated, "FILE", f"{repeated} is named twice"),
@@ -337,6 +352,11 @@ def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, 
         (target and asked.label is not None, "--target", "cannot be used with --label; give one of them"),
         (model and engine != "duckdb", "--engine", f"must be duckdb with --model, got {engine}"),
         (not asked.group, "--group", "must name the column of the groups, got None"),
+        (asked.decision and asked.cutoff is not None, "--decision", "cannot be used with --cutoff"),
+        *(
+            (given and not rates, option, "needs --scoring-rates, --cutoff or --decision")
+            for option, given in _given(asked, "data_source", "distribution_date").items()
+        ),
         (asked.person_id and several and model, "--id", "needs --score; one model gives a person one score"),
     )
     yield from ((option, message) for is_wrong, option, message in wrong if is_wrong)
@@ -344,13 +364,19 @@ def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, 
         yield option.split()[0], "cannot be used with --table"
     for option in () if engine == "duckdb" else typed_options([asked], *_READING):
         yield option, f"needs --engine duckdb, got {engine}"
-    unused = {"--scoring-rates": ("model", "weight", "cluster", "engine")} if asked.scoring else {}
+    tables = {"--scoring-rates": asked.scoring, **_given(asked, "cutoff", "decision")}
+    unused = {name: ("model", "weight", "cluster", "engine") for name, given in tables.items() if given}
     if asked.person_id is not None:
         unused["--id"] = ("table", "engine", *(("missing_groups", "missing") if several else ()))
     for option, names in unused.items():
         ranks = asked.score_range == "rank" and (option != "--id" or several)
         for other in [*typed_options([asked], *names), *(["--score-range rank"] if ranks else [])]:
             yield option, f"cannot be used with {other}"
+
+
+def _given(asked: AuditAsked, *names: str) -> dict[str, bool]:
+    """Options, each with whether it has a value."""
+    return {f"--{name.replace('_', '-')}": getattr(asked, name) is not None for name in names}
 
 
 FilesArgument = Annotated[
@@ -367,8 +393,7 @@ FilesArgument = Annotated[
 def audit(*, ctx: typer.Context, files: FilesArgument = None, asked: AuditAsked) -> None:
     """Find where two groups are treated most differently by the scores in a file, or by a model's.
 
-    Exit codes: 0 when it passes, 1 when MCDP is above the bound or a group was not assessed, 2 for wrong
-    usage or input.
+    Exit codes: 0 when it passes, 1 when MCDP is above the bound or a group was not assessed, 2 for bad input.
     """
     asked, files, policy = asked.under(ctx, files or [])
     options = asked.check(files)
@@ -410,7 +435,8 @@ def document_of(
         not_assessed=asked.not_assessed,
         min_group_size=asked.min_group_size,
         min_ratio=asked.min_ratio,
-        scoring=_scoring_rates(tables, asked, options) if asked.scoring else {},
+        scoring=_rates(tables, asked, options, str(asked.score)) if asked.scoring else {},
+        selection=_selection_rates(tables, asked, options),
         policy=policy,
     )
 
@@ -505,27 +531,48 @@ def _write(document: Document, asked: AuditAsked) -> None:
         note(f"bundle: {asked.out}")
 
 
-def _scoring_rates(
+def _selection_rates(
     tables: Mapping[str, Table], asked: AuditAsked, options: AuditOptions
 ) -> dict[str, ScoringRates]:
-    """The scoring rates of files, in which rows without a category count as unknown."""
-    score, names = str(asked.score), as_group_columns(str(asked.score), asked.group or [])
+    """The selection rates of files by a cutoff or by a column of decisions, where they are asked for."""
+    if asked.decision is None:
+        score = str(asked.score)
+        return {} if asked.cutoff is None else _rates(tables, asked, options, score, cutoff=asked.cutoff)
+    decided = replace(options, score_range=(0.0, 1.0), higher_is="better")
+    return _rates(tables, asked, decided, asked.decision, cutoff=0.5)
+
+
+def _rates(
+    tables: Mapping[str, Table],
+    asked: AuditAsked,
+    options: AuditOptions,
+    column: str,
+    *,
+    cutoff: float | None = None,
+) -> dict[str, ScoringRates]:
+    """The rates of files by a column, in which rows without a category count as unknown."""
+    names = as_group_columns(column, asked.group or [])
     limits, size, higher_is = options.score_range, options.min_group_size, options.higher_is or "better"
+    decision = asked.decision if cutoff is not None else None
     rates = {}
     for file, table in tables.items():
         scored = without_missing(
-            table, ScoreColumns(score, names), groups="raise", missing=options.missing, texts=()
+            table, ScoreColumns(column, names), groups="raise", missing=options.missing, texts=()
         )
-        values = scored.read(numbers=[score], groups=names)
+        values = scored.read(numbers=[column], groups=names)
+        if decision is not None and not np.isin(values[column], (0, 1)).all():
+            raise InputError("must have decisions 0 and 1", column=decision, file=file)
         rows = Predictions.from_arrays(
             None,
-            values[score],
+            values[column],
             sensitive_features={name: values[name] for name in names},
-            score_range=range_of_scores(values[score]) if isinstance(limits, str) else limits,
+            score_range=range_of_scores(values[column]) if isinstance(limits, str) else limits,
             min_groups=1,
             missing_values=table.as_joined(options.policy.texts),
         )
-        rates[file] = scoring_rates(rows, columns=names, min_group_size=size, higher_is=higher_is)
+        found = scoring_rates(rows, columns=names, min_group_size=size, higher_is=higher_is, cutoff=cutoff)
+        source, since = asked.data_source, asked.distribution_date
+        rates[file] = replace(found, decision=decision, data_source=source, distribution_date=since)
     return rates
 
 

@@ -73,7 +73,7 @@ def compare(
     --out keeps the recommended model, fitted on the rows to train on, with its model card.
 
     Exit codes: 0 when MCDP of the recommended model is within the bound on test data, 1 when it is above
-    (--out still writes the model), 2 for wrong usage or input.
+    (--out still writes the model), 2 for bad usage or input.
     """
     if figure is not None and figure.suffix.lower() not in _FIGURES:
         raise typer.BadParameter(

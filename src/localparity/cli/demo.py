@@ -94,7 +94,7 @@ def fetch(
     """Download a data set, check it, and keep it for `reproduce` and for `localparity.datasets`.
 
     Files in the folder that LOCALPARITY_DATA names, or in the cache, are checked and not downloaded.
-    Exit codes: 0 when the data set is there, 2 for wrong usage or a download that fails.
+    Exit codes: 0 when the data set is there, 2 for bad usage or a download that fails.
     """
     if data_home is not None:
         check_folder(data_home, "--data-home")

@@ -83,7 +83,7 @@ def explain(
 
     Explained is an association, not a cause. Which features are a good reason is for you to decide (--allow).
 
-    Exit codes: 0 when it is done, 2 for wrong usage or input.
+    Exit codes: 0 when it is done, 2 for bad usage or input.
     """
     check_labels(criterion, label)
     check_file(report, "--report", read=[file], replace=force)

@@ -198,7 +198,7 @@ def _unless_kept(annotation: Any, default: Any) -> Any:
 def with_policy(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command --policy, whose fields take the place of options; what was typed must agree."""
     own = signature(command)
-    meaning = "The columns and what is looked for: a TOML file, or a pyproject.toml with [tool.localparity]."
+    meaning = "The columns and what is looked for: a TOML file, or tool.localparity in a pyproject.toml."
     annotation = Annotated[Path | None, typer.Option(help=meaning)]
     policy = Parameter("policy", Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
@@ -301,7 +301,7 @@ def append(
     The monitor keeps --max-mcdp, --epsilon and the other options of what is looked for: the next commands
     need not repeat them, and another value here takes their place.
 
-    Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for wrong usage or input.
+    Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for bad usage or input.
     """
     if keep is not None:
         as_count(keep, "--keep")
@@ -367,7 +367,7 @@ def show_series(
 ) -> None:
     """Print MCDP over time and since the start, with intervals and alarms.
 
-    Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for wrong usage or input.
+    Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for bad usage or input.
     """
     kept = open_monitor(location)
     watch = asked.once(kept)
@@ -391,7 +391,7 @@ def report(
 ) -> None:
     """Write MCDP over time as one page that opens anywhere, offline.
 
-    Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for wrong usage or input.
+    Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for bad usage or input.
     """
     from localparity.report import write_monitor_page
 

@@ -43,7 +43,7 @@ def predict(
 ) -> None:
     """Score the rows of a file with a model.
 
-    Exit codes: 0 when it is done, 2 for wrong usage or input.
+    Exit codes: 0 when it is done, 2 for bad usage or input.
     """
     if out.suffix.lower() not in _FORMATS:
         raise typer.BadParameter(f"must be a .csv or .parquet file, got {str(out)!r}", param_hint="--out")

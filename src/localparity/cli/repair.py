@@ -67,7 +67,7 @@ def repair(
     A quarter of the rows is held out of everything but the audit.
 
     Exit codes: 0 when MCDP of the people held out is within the bound, 1 when it is above (the model is
-    still written), 2 for wrong usage or input, such as a bound that is out of reach.
+    still written), 2 for bad usage or input, such as a bound that is out of reach.
     """
     check_bound(max_mcdp, "estimate")
     check_folder(out, "--out", replace=force)

@@ -78,7 +78,7 @@ def train(
     """Train a classifier on a file and write it to a folder.
 
     Exit codes: 0 when it is done, 1 when the bound of --max-mcdp was not met (the model is still
-    written), 2 for wrong usage or input.
+    written), 2 for bad usage or input.
     """
     for field in fields(network):
         if model != "network" and getattr(network, field.name) != field.default:

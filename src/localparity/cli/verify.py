@@ -31,7 +31,7 @@ def verify(
 ) -> None:
     """Check that the files of a bundle agree, and, with the data, recompute all that they say.
 
-    Exit codes: 0 when everything that could be checked agrees, 1 when something differs, 2 for wrong usage or
+    Exit codes: 0 when everything that could be checked agrees, 1 when something differs, 2 for bad usage or
     input, and where this version cannot make the numbers again.
     """
     files = read_bundle(bundle)

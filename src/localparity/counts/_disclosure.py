@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -59,15 +59,42 @@ def disclosed(
     check_disclosure(counts, comparison, limit)
     if limit == 1:
         return counts
-    kept = dict(counts.atoms)
-    if not all_disclosed(counts, limit):
-        strata = strata_of(counts, comparison).items()
-        kept = {(group, label): atoms for label, stratum in strata for group, atoms in stratum.items()}
-    most = 1 if counts.clusters is None else int(np.bincount(counts.clusters.clusters).max())
-    atoms = {key: in_steps(found, limit * most) for key, found in kept.items()}
-    # What the counts were off by before comes on top of what the steps are off by.
-    rank_error = min(1.0, counts.rank_error + max(kept[key].distance(atoms[key]) for key in kept))
+    kept = counts if all_disclosed(counts, limit) else _compared(counts, comparison)
+    return _stepped(kept, limit)
+
+
+def shown_counts(
+    counts: ScoreCounts, comparison: Comparison, limit: int, cutoffs: Sequence[float] = ()
+) -> ScoreCounts:
+    """The people that an audit compares, in the steps of all that is shown of it.
+
+    Shares at the cutoffs are shown as they are, so that no step goes across one: the people between a cutoff
+    and the end of a step could be fewer than the limit. Whoever shows fewer steps joins these.
+    """
+    check_disclosure(counts, comparison, limit)
+    compared = _compared(counts, comparison)
+    return compared if limit == 1 else _stepped(compared, limit, cutoffs)
+
+
+def _compared(counts: ScoreCounts, comparison: Comparison) -> ScoreCounts:
+    """The same people, with no label but those that are compared."""
+    strata = strata_of(counts, comparison).items()
+    return replace(
+        counts, atoms={(group, label): own for label, each in strata for group, own in each.items()}
+    )
+
+
+def _stepped(counts: ScoreCounts, limit: int, cutoffs: Sequence[float] = ()) -> ScoreCounts:
+    """The same people in steps; what the counts were off by before comes on top of what these are off by."""
+    atoms = {key: in_steps(own, rows_of(counts, limit), cutoffs) for key, own in counts.atoms.items()}
+    error = max(own.distance(atoms[key]) for key, own in counts.atoms.items())
+    rank_error = min(1.0, counts.rank_error + error)
     return replace(counts, atoms=atoms, rank_error=rank_error, cells=None, ends_known=False)
+
+
+def rows_of(counts: ScoreCounts, people: int) -> int:
+    """So many rows that they are at least so many people, who may have several."""
+    return people if counts.clusters is None else people * int(np.bincount(counts.clusters.clusters).max())
 
 
 def all_disclosed(counts: ScoreCounts, limit: int) -> bool:
@@ -138,9 +165,17 @@ def _exposed(
     return (determined_cells if determined_cells & small else set()).union(*few)
 
 
-def in_steps(atoms: Atoms, limit: int) -> Atoms:
-    """Scores counted together with the next ones until each step has enough rows."""
-    ends = _step_ends(np.cumsum(atoms.rows), limit)
+def in_steps(atoms: Atoms, limit: int, cutoffs: Sequence[float] = ()) -> Atoms:
+    """Scores counted together with the next ones until each step has enough rows.
+
+    A step ends at each cutoff that has enough rows on both sides, up to the cutoffs before and the end.
+    """
+    rows, ends, start = np.cumsum(atoms.rows), np.zeros(0, dtype=np.int64), 0
+    for place in np.unique(np.searchsorted(atoms.scores, cutoffs, side="right")).tolist():
+        before, here = (int(rows[at - 1]) if at else 0 for at in (start, place))
+        if limit <= here - before and limit <= rows[-1] - here:
+            ends, start = np.append(ends, start + _step_ends(rows[start:place] - before, limit)), place
+    ends = np.append(ends, start + _step_ends(rows[start:] - (rows[start - 1] if start else 0), limit))
     starts = np.concatenate([[0], ends[:-1] + 1])
     totals = np.add.reduceat(atoms.scores * atoms.rows, starts) / np.add.reduceat(atoms.rows, starts)
     # Rounding does not move the mean of equal scores.

@@ -1,4 +1,4 @@
-"""The share of each category beyond the median score, as New York City's rule on hiring tools asks."""
+"""Scoring and selection rates of each category, as New York City's rule on hiring tools asks for them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from localparity._text import number_text
+from localparity._text import number_text, visible
 from localparity._types import Group, HigherIs
-from localparity._validation import InputError, as_choice, as_count, as_fraction, is_missing_group
+from localparity._validation import InputError, as_choice, as_count, as_fraction, as_number, is_missing_group
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, in_steps, suppressed
@@ -22,7 +22,7 @@ SOURCE = "Rules of the City of New York, title 6, sections 5-300 and 5-301"
 
 @dataclass(frozen=True)
 class CategoryRate:
-    """A category: how many people it has, how many of them are better off than the median, and the ratio.
+    """A category: how many people it has, how many of them are selected or score better, and the ratio.
 
     Attributes
     ----------
@@ -32,21 +32,22 @@ class CategoryRate:
         How many people there are; None where few people would follow from it.
     share : float or None
         Their share of the people in the table.
-    scoring_rate : float or None
-        The share of them with a score above the median; below it where a higher score is worse.
+    rate : float or None
+        The share of them with a score above the median, or above the cutoff that selects; below the one, or
+        at or below the other, where a higher score is worse.
     impact_ratio : float or None
-        The scoring rate over the highest of the table; None where the category is not in the calculation.
+        The rate over the highest of the table; None where the category is not in the calculation.
 
     Examples
     --------
-    >>> CategoryRate("f", people=30, share=0.6, scoring_rate=0.4, impact_ratio=0.8).impact_ratio
+    >>> CategoryRate("f", people=30, share=0.6, rate=0.4, impact_ratio=0.8).impact_ratio
     0.8
     """
 
     category: Group
     people: int | None
     share: float | None
-    scoring_rate: float | None
+    rate: float | None
     impact_ratio: float | None
 
 
@@ -76,12 +77,13 @@ class CategoryTable:
 
 @dataclass(frozen=True)
 class ScoringRates:
-    """Scoring rates and impact ratios by category, as `scoring_rates` finds them.
+    """Rates and impact ratios by category, as `scoring_rates` finds them.
 
     Attributes
     ----------
-    median : float
-        The median of all scores, or the mean of the scores around it that `min_group_size` people have.
+    median : float or None
+        The median of all scores, or the mean of the scores around it that `min_group_size` people have; None
+        for selection rates.
     people : int
         How many people there are, those without a category among them.
     tables : tuple of CategoryTable
@@ -92,6 +94,12 @@ class ScoringRates:
         Categories of fewer people are not shown.
     higher_is : str
         Whether a higher score is the "better" or the "worse" outcome.
+    cutoff : float or None
+        The cutoff that selects people; None for scoring rates.
+    decision : str or None
+        The column of decisions that the rates are of, where there is one.
+    data_source, distribution_date : str or None
+        Where the data comes from and since when the tool is in use, as the public summary of an audit says.
 
     Examples
     --------
@@ -100,25 +108,41 @@ class ScoringRates:
     These are facts about the data given, not a finding that a tool or its use is lawful.
     """
 
-    median: float
+    median: float | None
     people: int
     tables: tuple[CategoryTable, ...]
     min_share: float
     min_group_size: int
     higher_is: HigherIs = "better"
+    cutoff: float | None = None
+    decision: str | None = None
+    data_source: str | None = None
+    distribution_date: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What the rates are called."""
+        return "selection rate" if self.median is None else "scoring rate"
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the numbers are, what was left out, and what they do not say."""
-        median = f"the median of all {self.people:,} scores, about {number_text(self.median, 4)}"
-        side = "above" if self.higher_is == "better" else "below"
+        better = self.higher_is == "better"
+        if self.median is not None:
+            median = f"the median of all {self.people:,} scores, about {number_text(self.median, 4)}"
+            who = (
+                f"with a score {'above' if better else 'below'} {median}, which counts as the better outcome"
+            )
+        elif self.decision is not None:
+            who = f"whom the column {visible(self.decision)} says were selected"
+        else:
+            who = f"with a score {'above' if better else 'at or below'} {number_text(self.cutoff or 0.0, 4)}"
         notes = [
-            f"The scoring rate is the share of a category with a score {side} {median}, which counts as the "
-            f"better outcome. The impact ratio is the scoring rate over the highest one of the table "
-            f"({SOURCE})."
+            f"The {self.name} is the share of a category {who}. The impact ratio is the {self.name} over "
+            f"the highest one of the table ({SOURCE})."
         ]
         every = [each for table in self.tables for each in table.categories]
-        if any(each.share is not None and each.share < self.min_share for each in every):
+        if self.excluded:
             few = f"less than {100.0 * self.min_share:g}% of the people in a table"
             notes.append(
                 f"Categories with {few} have no ratio and do not count as the highest; section 5-301(d) "
@@ -132,6 +156,14 @@ class ScoringRates:
         notes.append("These are facts about the data given, not a finding that a tool or its use is lawful.")
         return tuple(notes)
 
+    @property
+    def excluded(self) -> tuple[Group, ...]:
+        """The categories without an impact ratio as their share is small."""
+        every = [each for table in self.tables for each in table.categories]
+        return tuple(
+            each.category for each in every if each.share is not None and each.share < self.min_share
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the tables as plain dictionaries and lists, with the notes."""
         return {**asdict(self), "notes": list(self.notes), "source": SOURCE}
@@ -144,12 +176,14 @@ def scoring_rates(
     min_share: float = 0.02,
     higher_is: HigherIs = "better",
     min_group_size: int = DISCLOSURE_LIMIT,
+    cutoff: float | None = None,
 ) -> ScoringRates:
-    r"""Scoring rates and impact ratios by category: the table of New York City's Local Law 144.
+    r"""Scoring or selection rates and impact ratios by category: the table of New York City's Local Law 144.
 
     For a tool that scores applicants, the rule asks for the share of each category of sex, of race or
-    ethnicity, and of their intersections that scores above the sample's median; for that share over the
-    highest one; and for the number of people whose category is not known.
+    ethnicity, and of their intersections that scores above the sample's median; for one that selects them,
+    for the share that is selected. It asks for that share over the highest one, and for the number of people
+    whose category is not known.
 
     Parameters
     ----------
@@ -167,6 +201,9 @@ def scoring_rates(
         rates are shares with a score below the median, as the rule gives for the scores turned round.
     min_group_size : int
         Categories of fewer people are not shown, nor are others from which these would follow.
+    cutoff : float, optional
+        Selection rates in place of scoring rates: people above the cutoff are selected; at or below it, where
+        a higher score is worse. Decisions 0 and 1 are scores with a cutoff of 0.5.
 
     Returns
     -------
@@ -178,17 +215,29 @@ def scoring_rates(
     >>> scores, sex = [0.1, 0.3, 0.6, 0.4, 0.6, 0.8], ["f", "f", "f", "m", "m", "m"]
     >>> rows = lp.Predictions.from_arrays(None, scores, sensitive_features=sex)
     >>> rates = lp.scoring_rates(rows, min_group_size=1).tables[0].categories
-    >>> [(rate.category, round(rate.scoring_rate, 3), rate.impact_ratio) for rate in rates]
+    >>> [(rate.category, round(rate.rate, 3), rate.impact_ratio) for rate in rates]
     [('f', 0.333, 0.5), ('m', 0.667, 1.0)]
+    >>> selected = lp.scoring_rates(rows, cutoff=0.35, min_group_size=1).tables[0].categories
+    >>> [(rate.category, round(rate.rate, 3)) for rate in selected]
+    [('f', 0.333), ('m', 1.0)]
     """
     as_choice(higher_is, "higher_is", ("better", "worse"))
     least, limit = as_fraction(min_share, "min_share"), as_count(min_group_size, "min_group_size")
     parts = _parts(as_counts(checked_data(data, Comparison(), unknown=True)), columns)
     everyone = Atoms.join(next(iter(parts.values())).atoms.values())
-    better = Atoms.share_above if higher_is == "better" else Atoms.share_below
-    rate = partial(better, threshold=_median(everyone))
+    if cutoff is None:
+        better = Atoms.share_above if higher_is == "better" else Atoms.share_below
+        rate = partial(better, threshold=_median(everyone))
+    else:
+        at = as_number(cutoff, "cutoff")
+        rate = partial(Atoms.share_above if higher_is == "better" else _share_at_or_below, threshold=at)
     tables = tuple(_table(names, counts, rate, least, limit) for names, counts in parts.items())
-    return ScoringRates(_median(in_steps(everyone, limit)), everyone.size, tables, least, limit, higher_is)
+    median = _median(in_steps(everyone, limit)) if cutoff is None else None
+    return ScoringRates(median, everyone.size, tables, least, limit, higher_is, cutoff)
+
+
+def _share_at_or_below(atoms: Atoms, threshold: float) -> float:
+    return 1.0 - atoms.share_above(threshold)
 
 
 def _parts(counts: ScoreCounts, columns: Sequence[str] | None) -> dict[tuple[str, ...], ScoreCounts]:

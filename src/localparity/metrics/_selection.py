@@ -80,14 +80,16 @@ class SelectionCounts:
         """Weights of each group as shares of the group."""
         return np.asarray(selected / self.sizes[:, None], dtype=np.float64)
 
-    def disclosed(self, limit: int, most: int, higher_is: HigherIs) -> SelectionCounts:
+    def disclosed(
+        self, limit: int, most: int, higher_is: HigherIs, kept: int | None = None
+    ) -> SelectionCounts:
         """At so few cutoffs that no group has only a few people between any two of them, or beyond.
 
-        What is selected in between is known by bounds.
+        What is selected in between is known by bounds. One place is among them, if it may be.
         """
         count = self.cutoffs.size
         places = np.unique(np.linspace(0, count - 1, min(most, count)).astype(np.int64))
-        chosen = _far_apart(self.people, places, limit, higher_is)
+        chosen = _far_apart(self.people, places, limit, higher_is, kept)
         gaps = np.diff([*chosen, count]) > 1
         last = 0 * self.sizes if higher_is == "better" else self.sizes
         least, largest = (part[:, chosen] for part in (self.least, self.most))
@@ -117,18 +119,33 @@ class SelectionCounts:
         return int(np.searchsorted(self.cutoffs, reach, side="right")) - 1
 
 
-def _far_apart(people: NDArray[Any], places: IntArray, limit: int, higher_is: HigherIs) -> list[int]:
+def _far_apart(
+    people: NDArray[Any], places: IntArray, limit: int, higher_is: HigherIs, kept: int | None
+) -> list[int]:
     """Places between any two of which, and beyond the first and the last, no group has only a few people."""
     nobody, everybody = np.zeros(len(people)), people[:, -1]
-    before, end = (everybody, nobody) if higher_is == "better" else (nobody, everybody)
-    chosen: list[int] = []
-    for place in places.tolist():
-        here = people[:, place]
-        steps = np.abs(np.stack([here - before, here - end]))
-        if not ((steps > 0) & (steps < limit)).any():
-            chosen.append(place)
-            before = here
-    return chosen
+    first, last = (everybody, nobody) if higher_is == "better" else (nobody, everybody)
+
+    def far(here: NDArray[Any], *others: NDArray[Any]) -> bool:
+        steps = np.abs(here - np.stack(others))
+        return not ((steps > 0) & (steps < limit)).any()
+
+    def between(places: IntArray, before: NDArray[Any], after: NDArray[Any]) -> list[int]:
+        chosen: list[int] = []
+        for place in places.tolist():
+            if far(people[:, place], before, after):
+                chosen.append(place)
+                before = people[:, place]
+        return chosen
+
+    if kept is None or not far(people[:, kept], first, last):
+        return between(places, first, last)
+    middle = people[:, kept]
+    return [
+        *between(places[places < kept], first, middle),
+        kept,
+        *between(places[places > kept], middle, last),
+    ]
 
 
 def _selected(

@@ -328,7 +328,7 @@ class Breakdown:
         return (
             f"{needed} could change {what}"
             if self.exact
-            else f"at least {needed} are needed to change {what}"
+            else f"it would take at least {needed} to change {what}"
         )
 
 

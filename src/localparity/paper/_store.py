@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterable
@@ -283,9 +283,10 @@ def _problem(facts: dict[str, Any], scores: Path) -> str:
     for name, value in texts.items():
         if not isinstance(value, str):
             return f"{name} must be a text, got {brief(value)}"
+    most = {name: 1.0 for name in facts["metrics"]} | {"seconds": sys.float_info.max}
     for name, value in {**facts["metrics"], "seconds": facts["seconds"]}.items():
-        if type(value) not in (int, float) or not math.isfinite(value):
-            return f"{name} must be a number, got {brief(value)}"
+        if type(value) not in (int, float) or not 0.0 <= value <= most[name]:
+            return f"{name} must be a number from 0 to {most[name]:g}, got {brief(value)}"
     if sha256_of(read_regular(scores.parent, scores.name)) != facts["scores_sha256"]:
         return "the checksum of its scores is wrong"
     return ""

@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 from xml.etree import ElementTree
 
-import numpy as np
-
 from localparity._io._files import sha256_of, write_new
 from localparity._io._sealed import Files
 from localparity._text import points, visible
 from localparity._validation import InputError
 from localparity.auditing._answer import Answer
 from localparity.auditing._document import Document, DocumentKeywords
-from localparity.counts._disclosure import DISCLOSURE_LIMIT, few_people, in_steps
+from localparity.counts._disclosure import DISCLOSURE_LIMIT, few_people, in_steps, rows_of
 from localparity.counts._score_counts import strata_of
 from localparity.models._card import ModelCard, card_files
 from localparity.report._markdown import to_markdown
@@ -139,24 +137,23 @@ def record_of(document: Document) -> dict[str, Any]:
         "methods": METHODS,
         "policy_sha256": None if policy is None else policy.sha256,
         "policy": None if policy is None else asdict(policy.policy),
-        "counts": {name: _counts(audit, document.min_group_size) for name, audit in document.audits.items()},
+        "counts": {name: _counts(document, name) for name in document.audits},
     }
 
 
-def _counts(audit: Audit, min_group_size: int) -> dict[str, Any] | None:
-    """The people of each group in steps of neighbouring scores, as figures have them, but fewer and larger.
+def _counts(document: Document, name: str) -> dict[str, Any] | None:
+    """The people of each group in the steps of the page, joined where these are many.
 
     None where a group is too small, or where the counts are not exact.
     """
-    counts, limit = audit.counts, max(min_group_size, DISCLOSURE_LIMIT)
-    if counts.rank_error > 0.0 or few_people(counts, audit.comparison, limit):
+    audit, limit = document.audits[name], max(document.min_group_size, DISCLOSURE_LIMIT)
+    if audit.counts.rank_error > 0.0 or few_people(audit.counts, audit.comparison, limit):
         return None
-    most = 1 if counts.clusters is None else int(np.bincount(counts.clusters.clusters).max())
-    steps, error = [], 0.0
-    for label, stratum in strata_of(counts, audit.comparison).items():
+    exact, steps, error = strata_of(audit.counts, audit.comparison), [], 0.0
+    for label, stratum in strata_of(document.shown_counts(name), audit.comparison).items():
         for group, atoms in stratum.items():
-            step = in_steps(atoms, max(limit * most, atoms.size // _MOST_STEPS))
-            error = max(error, atoms.distance(step))
+            step = in_steps(atoms, max(rows_of(audit.counts, limit), atoms.size // _MOST_STEPS))
+            error = max(error, exact[label][group].distance(step))
             numbers = {"scores": step.scores, "rows": step.rows, "weights": step.weights}
             steps.append(
                 {"group": group, "label": label, **{name: row.tolist() for name, row in numbers.items()}}

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from localparity._text import isolated, outward_points, visible
+from localparity._text import isolated, outward_points, percent, visible
 from localparity.auditing._answer import Answer, GroupShare, PairGap
 from localparity.auditing._document import Document
 from localparity.auditing._tables import ReportTable, Section
@@ -122,21 +122,21 @@ def _command(command: str, width: int) -> list[Text]:
 
 
 def _groups(answer: Answer, most: int, width: int) -> list[Text]:
-    """A row for each group with a bar, the highest and the lowest of many."""
+    """A row for each group with a bar: of many, the two of the headline, the highest and the lowest."""
     groups = answer.groups
-    above = below = len(groups)
-    if len(groups) > most:
-        above, below = most // 2, len(groups) - (most - 1 - most // 2)
+    order = sorted(range(len(groups)), key=lambda place: min(place, len(groups) - 1 - place))
+    order.sort(key=lambda place: groups[place] not in (answer.first, answer.second))
+    shown = order if len(groups) <= most else order[: most - 1]
     head = f"share above {answer.cutoff_text}" if answer.cutoff is not None else "group"
     names = _column([head, *(group.name for group in groups)], width - 46)
     lines = [Text(""), _line(f"  {names[0]}  {'people':>9}", "dim")]
     bar = min(_LONGEST_BAR, width - cell_len(names[0]) - 33)
     largest = max((group.share_above or 0.0) for group in groups) or 1.0
     for place, (name, group) in enumerate(zip(names[1:], groups, strict=True)):
-        if place == above < below:
-            lines.append(_line(f"  ... {below - above:,} more groups", "dim"))
-        if not above <= place < below:
+        if place in shown:
             lines.append(_group(name, group, largest, bar))
+    if len(shown) < len(groups):
+        lines.append(_line(f"  and {len(groups) - len(shown):,} more", "dim"))
     return lines
 
 
@@ -279,6 +279,11 @@ def comparison_lines(comparison: ModelComparison, about: str, width: int = 80) -
         lines += _marked("note" if place == 0 else "", sentence, width)
     for name, reason in comparison.left_out.items():
         lines += _marked("left out", f"{name}: {reason}", width, "dim")
+    best = comparison.recommended.test
+    if best.accuracy is not None and best.brier is not None and best.calibration_error is not None:
+        right = f"It is right for {percent(best.accuracy)} of the people held out, with a Brier score of "
+        right += f"{best.brier:.3f} and a calibration error of {percent(best.calibration_error)}."
+        lines += _marked("", right, width)
     trained, chosen, _ = comparison.rows
     assumed = f"Trained on {trained:,} people, chosen on {chosen:,}. Rows are assumed to be independent."
     return lines + _marked("", assumed, width, "dim")

@@ -32,6 +32,7 @@ from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import strata_of, with_everyone
+from localparity.metrics import CategoryTable, ScoringRates
 from localparity.metrics._gap_curve import curve_between
 from localparity.report._bundle import CHANGES, CHECKSUMS, METHODS, RECORD, RECORD_VERSION
 from localparity.report._markdown import markdown_of
@@ -44,10 +45,13 @@ _NEEDED = ("report.html", "audit.json", "audit.md", "command.txt", "record.json"
 _MOST_BYTES = 200_000_000
 _CLOSE = 1e-12
 """Numbers that differ by less, relative to their size, differ by how a machine rounds."""
-_OPTIONAL = ("unknown_groups", "within_strata", "impact_ratios", "scoring_rates", "same_people")
+_OPTIONAL = (
+    "unknown_groups", "within_strata", "impact_ratios", "scoring_rates", "selection_rates", "same_people",
+)  # fmt: skip
 """Optional keys of an audit in JSON."""
 
-_OWN_WORDS = ("unknown_groups", "strata", "ratios", "scoring", "paired")
+_RATES = ("scoring_rates", "selection_rates")
+_OWN_WORDS = ("unknown_groups", "strata", "ratios", "paired")
 
 Result = Literal["agrees", "differs", "not checked"]
 
@@ -290,6 +294,11 @@ def _against_policy(file: PolicyFile, plain: Mapping[str, Any]) -> Iterator[str]
             yield "epsilons"
         bound = one["bound"] or {"max_mcdp": None, "decide_by": policy.decide_by}
         yield from (name for name in ("max_mcdp", "decide_by") if bound[name] != getattr(policy, name))
+        if (one["scoring_rates"] is not None) != policy.scoring_rates:
+            yield "scoring_rates"
+        rates = one["selection_rates"] or {"cutoff": None, "decision": None}
+        if rates["decision"] != policy.decision or (policy.cutoff or 0.5) != (rates["cutoff"] or 0.5):
+            yield "cutoff" if policy.decision is None else "decision"
         found = one["provenance"] or {"seed": None, "columns": {}}
         if found["seed"] != policy.random_state:
             yield "random_state"
@@ -369,15 +378,51 @@ def _document(plain: Mapping[str, Any], audits: Mapping[str, Audit], record: Map
         min_group_size=plain["min_group_size"],
         max_mcdp=bound.get("max_mcdp"),
         decide_by=bound.get("decide_by", "estimate"),
+        scoring=_restored_rates(plain, "scoring_rates"),
+        selection=_restored_rates(plain, "selection_rates"),
     )
     vars(document)["_answer_of"] = {name: audit.answer for name, audit in audits.items()}
     return document
 
 
+def _restored_rates(plain: Mapping[str, Any], key: str) -> dict[str, ScoringRates]:
+    """The rates of each audit that has them; what follows from them must be what the JSON says."""
+    found = {}
+    for one in plain["audits"]:
+        if one[key] is not None:
+            rates = _restored(ScoringRates, one[key], f"/{key}")
+            again = json.loads(json.dumps(rates.to_dict()))
+            different = next(differences(one[key], again, f"/{key}"), None)
+            if different or any(map(_wrong_ratios, rates.tables)):
+                raise InputError(
+                    different or f"has impact ratios at /{key} that cannot be", file="audit.json"
+                )
+            found[one["name"]] = rates
+    return found
+
+
+def _wrong_ratios(table: CategoryTable) -> bool:
+    """Whether ratios are not rates over one highest rate, or shares not those of the people in a table."""
+    shown = [one for one in table.categories if one.people is not None]
+    whole = len(shown) == len(table.categories)
+    total = sum(one.people or 0 for one in shown)
+    ratios = [(one.rate or 0.0, one.impact_ratio) for one in shown if one.impact_ratio is not None]
+    highest = {round(rate / ratio, 9) for rate, ratio in ratios if ratio}
+    return (
+        any(not 0.0 <= (one.rate or 0.0) <= 1.0 for one in shown)
+        or any(not 0.0 <= ratio <= 1.0 for _, ratio in ratios)
+        or any((rate == 0.0) != (ratio == 0.0) for rate, ratio in ratios)
+        or len(highest) > 1
+        or (whole and bool(ratios) and max(ratio for _, ratio in ratios) != 1.0)
+        or (whole and any(not _close((one.people or 0) / total, one.share or 0.0) for one in shown))
+    )
+
+
 def _check_texts(files: Mapping[str, bytes], plain: Mapping[str, Any], document: Document) -> Iterator[Check]:
     """Whether the Markdown and the command say what the JSON says."""
     text = files["audit.md"].decode(errors="replace")
-    extra = [name for name in _OPTIONAL if any(one[name] is not None for one in plain["audits"])]
+    own = [name for name in _OPTIONAL if name not in _RATES]
+    extra = [name for name in own if any(one[name] is not None for one in plain["audits"])]
     if not extra:
         found = difference(markdown_of(document), text)
         yield _check(found is None, "the Markdown says what the JSON says" + (f": {found}" if found else ""))
@@ -444,7 +489,7 @@ def _check_page(content: bytes, document: Document) -> Check:
     missing = [text for text in expected if not lines[text]]
     tables = [
         table
-        for section in document.sections("models", "findings", "pairs", "groups")
+        for section in document.sections("models", "findings", "pairs", "groups", "scoring")
         for table in section.tables
     ]
     for table in tables:
@@ -473,7 +518,9 @@ def _page_sentences(document: Document) -> Iterator[str]:
         yield from filter(None, (answer.verdict, answer.unknown, answer.caveats))
         yield from answer.by_outcome
         yield from audit.assumptions
-    for section in document.sections("audited"):
+    for section in document.sections("scoring"):
+        yield from section.sentences
+    for section in document.sections("audited", "scoring"):
         yield from (text for _, text in section.facts)
 
 

@@ -16,7 +16,8 @@ from localparity.datasets import make_census
 Parts = dict[str, Any]
 """What is read from an output, by its part: each part is as it was before a command or as it is after it."""
 
-_TIMES = re.compile(r"\d{4}-\d\d-\d\d(T[\d:.+Z-]+)?")
+_TIMES = re.compile("\\d{4}-\\d\\d-\\d\\d(T[\\d:.+Z\u2060-]+)?")
+"""Markdown joins the parts of a time, so that nothing is made of its colons."""
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,13 @@ from localparity._text import group_text
 from localparity._types import FloatArray, Group, ScoreRange
 from localparity.auditing._answer import named_pair, window_of
 from localparity.counts import ScoreCounts
-from localparity.counts._disclosure import disclosed
 from localparity.counts._score_counts import Stratum, strata_of, with_everyone
 from localparity.metrics._gap_curve import curve_between
 from localparity.report.displays._base import thin_steps
 from localparity.report.page._svg import RateCurves, shortened
 
 if TYPE_CHECKING:
-    from localparity.auditing._answer import Answer
-    from localparity.auditing._audit import Audit
+    from localparity.auditing._document import Document
     from localparity.auditing._findings import PairSummary
 
 _CUTOFFS = 100
@@ -30,6 +28,7 @@ _MOST_NUMBERS = 20_000
 _POINTS = 300
 
 # Steps of a group may be off by so much in a curve, and as a dot with its interval; else it is not drawn.
+_HALF_A_POINT = 0.005
 _CURVE_OFF, _DOT_OFF = 0.1, 0.25
 
 # Ranges that are no wider than a few floats, or near the ends of what floats hold, have no round numbers.
@@ -45,10 +44,11 @@ class PageModel:
     those of every row, unless few people of a group are above or below it.
     """
 
-    def __init__(self, name: str, audit: Audit, answer: Answer, limit: int) -> None:
-        self.name, self.audit, self.answer, self.limit = name, audit, answer, limit
+    def __init__(self, name: str, document: Document) -> None:
+        self.name, self.audit, self.answer = name, document.audits[name], document.answer(name)
+        audit = self.audit
         self.named, _, _ = named_pair(audit)
-        self.counts = disclosed(audit.counts, audit.comparison, min_group_size=limit)
+        self.counts = document.shown_counts(name)
         self.exact, self.stratum = self._stratum(audit.counts), self._stratum(self.counts)
         self.off = {group: self.exact[group].distance(atoms) for group, atoms in self.stratum.items()}
         self.groups = [group for group, off in self.off.items() if off <= _DOT_OFF]
@@ -98,8 +98,14 @@ class PageModel:
 
     def is_exact(self, group: Group) -> bool:
         """Whether the share of a group above the first cutoff is that of every row."""
-        above, size = self.exact[group].share_above(self.cutoff), self.exact[group].size
-        return group in self.sides or min(above, 1.0 - above) * size >= self.limit
+        if self.pair is self.named and group in self.sides:
+            return True  # as the answer has it
+        exact, shown = (side[group].share_above(self.cutoff) for side in (self.exact, self.stratum))
+        return math.isclose(exact, shown, abs_tol=1e-12)
+
+    def is_rough(self, group: Group) -> bool:
+        """Whether the share of a group above the first cutoff may be off by more than half a point."""
+        return not self.is_exact(group) and self.off[group] > _HALF_A_POINT
 
     def first_share(self, group: Group) -> tuple[float, float | None, float | None]:
         """The share of a group above the first cutoff, and the ends of its interval."""
@@ -134,7 +140,7 @@ class PageModel:
             points = points[points == np.rint(points)]
         cutoffs = np.union1d(points, self.counts.score_range)
         first, second = (1.0 - self.stratum[group].shares_at_or_below(cutoffs) for group in self.sides)
-        rates = [self.exact[group].share_above(self.cutoff) for group in self.sides]
+        rates = [self.first_share(group)[0] for group in self.sides]
         clear = self.answer.status == "disparity" and pair.window.gap > 0.0
         window = window_of(audit, pair, self.answer.epsilon) if clear else None
         return RateCurves(

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from localparity.auditing._document import MIN_RATIO
 from localparity.counts._disclosure import few_people
 from localparity.report.displays._base import thin_thresholds
 from localparity.report.page._data import PageModel
 from localparity.report.page._page import (
-    MIN_RATIO,
     Dots,
     chips_of,
     explained_dots,
@@ -61,13 +61,13 @@ def audit_html(document: Document) -> str | None:
     except ImportError:
         return None
     ((name, audit),) = document.audits.items()
-    answer, limit = document.answer(name), document.min_group_size
-    is_drawn = not few_people(audit.counts, audit.comparison, limit)
+    answer = document.answer(name)
+    is_drawn = not few_people(audit.counts, audit.comparison, document.min_group_size)
     html: str = page.render(
         style=notebook_style(),
         answer=answer,
         chips=chips_of(answer),
-        model=shown_model(PageModel(name, audit, answer, limit), 0) if is_drawn else None,
+        model=shown_model(PageModel(name, document), 0) if is_drawn else None,
         table=document.sections("findings")[0].tables[0],
     )
     return html

@@ -19,9 +19,8 @@ import numpy as np
 from localparity._io._files import write_new
 from localparity._text import group_text, number_text, outward_points, points, whole_percent
 from localparity._validation import require
-from localparity.auditing._document import FEW_CUTOFFS, Document, DocumentKeywords, RatioResult
+from localparity.auditing._document import FEW_CUTOFFS, MIN_RATIO, Document, DocumentKeywords
 from localparity.auditing._tables import ReportTable
-from localparity.counts._score_counts import strata_of
 from localparity.report.displays._base import thin_steps
 from localparity.report.page._data import PageModel
 from localparity.report.page._svg import Drawing, percent_marks, round_top, score_marks
@@ -197,7 +196,9 @@ def group_dots(model: PageModel) -> Dots:
         key = drawn.get(row.name)
         share, low, high = (None, None, None) if key is None else model.first_share(model.groups[key])
         note = f"{row.people:,}" + (", few people" if row.few else "")
-        text, kind = "-" if share is None else whole_percent(share), "few" if row.few else ""
+        text, kind = "not shown" if share is None else whole_percent(share), "few" if row.few else ""
+        if key is not None and model.is_rough(model.groups[key]):
+            text = f"about {text}"
         dot = Dot(name=row.name, note=note, value=share, low=low, high=high, text=text, kind=kind, key=key)
         rows.append(dot)
     rows.sort(key=lambda row: -1.0 if row.value is None else row.value, reverse=True)
@@ -318,22 +319,14 @@ def explained_section(explanation: Explanation | None) -> dict[str, Any] | None:
 # The selection ratios: where every group's is high enough, and where it is not.
 
 
-MIN_RATIO = 0.8
-_MOST_NUMBERS = 20_000_000
 _FEWEST_STEPS = 3
 
 
 def ratios_of(document: Document, name: str) -> dict[str, Any] | None:
-    """The ratios of a model, at cutoffs that rest on enough people.
-
-    There are none where two labels are compared, which have no single curve, and for too many scores.
-    """
-    least, audit = document.min_ratio, document.audits[name]
-    stratum, *others = strata_of(audit.counts, audit.comparison).values()
-    numbers = len(stratum) * sum(atoms.scores.size for atoms in stratum.values())
-    if others or numbers > _MOST_NUMBERS:
+    """The ratios of a model, at cutoffs that rest on enough people."""
+    least, result = document.min_ratio, document.drawn_ratios(name)
+    if result is None:
         return None
-    result = document.ratios(name) or RatioResult.of(audit, MIN_RATIO, document.min_group_size)
     drawing = ratio_drawing(result.curve, MIN_RATIO if least is None else least)
     svg = drawing.svg("The lowest selection ratio of any group at each cutoff.")
     return {"sentences": result.sentences, "svg": svg, "is_open": least is not None}
@@ -425,8 +418,7 @@ _MOST_ROWS = 600
 
 def render_page(document: Document, notes: Mapping[str, str] | None = None) -> str:
     """The page as text."""
-    audits, limit = document.audits, document.min_group_size
-    models = [PageModel(name, audit, document.answer(name), limit) for name, audit in audits.items()]
+    models = [PageModel(name, document) for name in document.audits]
     by_name = {section.name: section for section in document.sections()}
     several = len(models) > 1
     return render_frame(
@@ -449,9 +441,16 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
         assumptions=by_name["assumptions"].sentences,
         notes={**(notes or {}), **_method_notes(document, models), **_said_of_models(document)},
         caveats=list(dict.fromkeys(model.answer.caveats for model in models)),
-        audited=[(section.model, section.facts) for section in document.sections("audited")],
+        audited=_audited(document),
         numbers=script_json(_numbers(document)),
     )
+
+
+def _audited(document: Document) -> list[list[Any]]:
+    """Where each model's scores come from, and last what is the same for all of them."""
+    facts = [section.facts for section in document.sections("audited")]
+    shared = [fact for fact in facts[0] if all(fact in other for other in facts)] if facts else []
+    return [*([fact for fact in one if fact not in shared] for one in facts), shared]
 
 
 def shown_model(model: PageModel, number: int) -> dict[str, Any]:

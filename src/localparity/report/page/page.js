@@ -66,13 +66,13 @@ function startModel(model, number) {
   function showGroups(place) {
     for (const row of root.querySelectorAll("[data-key]")) {
       const group = Number(row.dataset.key), share = shares[group][place];
-      const radius = model.radii[group] + (place === model.at && model.exact[group] ? 0 : model.off[group]);
+      const off = place === model.at && model.exact[group] ? 0 : model.off[group], radius = model.radii[group] + off;
       const value = row.querySelector("[data-value]"), bar = row.querySelector(".bar");
       const [from, to] = [Math.max(0, share - radius), Math.min(1, share + radius)];
       row.querySelector(".dot").style.left = `${100 * share}%`;
       if (bar) Object.assign(bar.style, { left: `${100 * from}%`, right: `${100 * (1 - to)}%` });
       Object.assign(value.dataset, bar ? { value: share, low: from, high: to } : { value: share });
-      value.textContent = percent(share);
+      value.textContent = `${off > 0.005 ? "about " : ""}${percent(share)}`;
     }
   }
   const put = (element, attributes) => Object.entries(attributes).forEach(([key, value]) => element?.setAttribute(key, value));
