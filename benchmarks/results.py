@@ -20,6 +20,8 @@ SEARCHED = (
     "how preset tuned was chosen: benchmarks/tuning.py until 86f8f13d; since then benchmarks.equal_search"
 )
 COMMANDS = {
+    "attacks": "python -m benchmarks.attacks",
+    "bands": "python -m benchmarks.bands",
     "boosting": "python -m benchmarks.boosting",
     "campaign": "make campaign",
     "cold_start": "make bench",
@@ -44,7 +46,9 @@ COMMANDS = {
     "mutants": "make mutants",
     "paired": "python -m benchmarks.paired",
     "power": "python -m benchmarks.power",
+    "promised": "python -m benchmarks.promised",
     "promises": "make promises",
+    "ratio": "python -m benchmarks.ratio",
     "repair": "python -m benchmarks.repair",
     "reproduce": "localparity reproduce (results/reproduce/README.md)",
     "search": SEARCHED,
