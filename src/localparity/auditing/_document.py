@@ -62,7 +62,9 @@ class RatioResult:
     cutoffs: int
 
     @classmethod
-    def of(cls, audit: Audit, min_ratio: float, min_group_size: int, cutoff: float | None) -> RatioResult:
+    def of(
+        cls, audit: Audit, min_ratio: float, min_group_size: int, cutoff: float | None = None
+    ) -> RatioResult:
         """The ratios of an audit; at the cutoff of its answer, if they may be shown there."""
         every = audit.impact_ratios()
         curve = every.disclosed(min_group_size, cutoff=cutoff)

@@ -162,7 +162,7 @@ class AuditAsked:
         str | None, Option(help="The same from a column of decisions, 1 for those who were selected.")
     ] = None
     data_source: Annotated[
-        str | None, Option(help="Where the data comes from, for the summary beside these rates.")
+        str | None, Option(help="Where the data comes from, as the public summary says.")
     ] = None
     distribution_date: Annotated[
         str | None, Option(metavar="YYYY-MM-DD", help="Since when the tool is in use, for the same.")

@@ -174,14 +174,16 @@ def calibrated_scale(ranks: FloatArray, labels: IntArray, weights: FloatArray) -
 
     No step is at 0 or 1, where different ranks would be tied: MCDP(0) is that of the ranks.
     """
-    order = np.argsort(ranks, kind="stable")
-    ranks, weights = ranks[order], weights[order]
-    values = isotonic_regression(labels[order].astype(np.float64), sample_weight=weights)
+    counted = weights > 0.0
+    distinct, places = np.unique(ranks[counted], return_inverse=True)
+    masses = np.bincount(places, weights[counted])
+    shares = np.bincount(places, weights[counted] * labels[counted]) / masses
+    values = isotonic_regression(shares, sample_weight=masses)
     _, steps = np.unique(values, return_inverse=True)
-    masses = np.bincount(steps, weights)
-    centres = np.bincount(steps, weights * ranks) / masses
-    least = 0.5 / labels.size
-    return _ascending(centres, np.clip(np.bincount(steps, weights * values) / masses, least, 1.0 - least))
+    totals = np.bincount(steps, masses)
+    centres = np.bincount(steps, masses * distinct) / totals
+    least = 0.5 * weights[counted].min() / masses.sum()  # half of a person
+    return _ascending(centres, np.clip(np.bincount(steps, masses * values) / totals, least, 1.0 - least))
 
 
 def _quantiles(values: FloatArray, weights: FloatArray, levels: FloatArray) -> FloatArray:

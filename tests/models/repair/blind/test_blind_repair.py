@@ -216,9 +216,16 @@ def test_integer_weights_are_repetitions() -> None:
     repeated = BlindPeople(
         PEOPLE.scores[again], PEOPLE.probabilities[:, again], PEOPLE.labels[again], PEOPLE.groups[again]
     )
-    weighted, unweighted = fitted(weights=times.astype(float)), fitted(repeated)
+    weighted = fitted(weights=times.astype(float), labelled=False)
+    unweighted = fitted(repeated, labelled=False)
     assert weighted.unrepaired_mcdp_ == pytest.approx(unweighted.unrepaired_mcdp_, abs=1e-12)
     np.testing.assert_allclose(repaired(weighted, NEW), repaired(unweighted, NEW), atol=0.01)
+    assert calibrated_apart(fitted(weights=times.astype(float)), fitted(repeated)) <= 0.005
+
+
+def calibrated_apart(first: GroupBlindRepair, second: GroupBlindRepair) -> float:
+    """How far calibrated scores are apart on average: where ranks differ a little, a few steps differ more."""
+    return float(np.abs(repaired(first, NEW) - repaired(second, NEW)).mean())
 
 
 def test_neither_the_order_of_rows_nor_the_names_of_groups_matter() -> None:
@@ -235,7 +242,7 @@ def test_neither_the_order_of_rows_nor_the_names_of_groups_matter() -> None:
     )
     assert named.groups_ == ("men", "women")
     found = named.transform(NEW.scores, group_probabilities=NEW.chances[:, ::-1])
-    np.testing.assert_allclose(found, repaired(repair, NEW), atol=1e-6)
+    np.testing.assert_allclose(found, repaired(fitted(labelled=False), NEW), atol=1e-6)
 
 
 @pytest.mark.parametrize("confidence", [None, 0.8])
@@ -271,7 +278,7 @@ def test_a_confidence_is_kept_on_rows_held_out() -> None:
     assert repair.mcdp_ < repair.unrepaired_mcdp_
     assert "With probability 0.9, MCDP(0) is at most 0.15 in the population" in repair.promise_
     assert "2,400 people held out" in repair.promise_
-    within = fitted(people, 0.6, confidence=0.9, random_state=0)
+    within = fitted(people, 0.6, confidence=0.9, random_state=0, labelled=False)
     np.testing.assert_array_equal(repaired(within, NEW), NEW.scores)
     with pytest.raises(
         ValueError, match=r"confidence=0.9.* 0\.\d+ from held-out groups of [\d,]+, [\d,]+;.*more rows"
@@ -397,7 +404,9 @@ def test_rows_of_no_weight_say_nothing() -> None:
     rest = BlindPeople(
         PEOPLE.scores[500:], PEOPLE.probabilities[:, 500:], PEOPLE.labels[500:], PEOPLE.groups[500:]
     )
-    np.testing.assert_allclose(repaired(fitted(weights=weights), NEW), repaired(fitted(rest), NEW), atol=0.01)
+    weighted, without = fitted(weights=weights, labelled=False), fitted(rest, labelled=False)
+    np.testing.assert_allclose(repaired(weighted, NEW), repaired(without, NEW), atol=0.01)
+    assert calibrated_apart(fitted(weights=weights), fitted(rest)) <= 0.005
 
 
 def test_groups_that_chance_keeps_off_a_bound_are_named() -> None:
