@@ -119,7 +119,7 @@ def test_an_audit_of_a_server_s_table_keeps_no_secret(postgres: str, tmp_path: P
         )
         assert done.returncode == 0, done.stderr
         assert SECRET not in done.stdout + done.stderr
-    where = f"{address}#credit".replace("postgresql", "PostgreSQL")
+    where = f"{address}#secrets".replace("postgresql", "PostgreSQL")
     rows = tmp_path / "x.csv"
     rows.write_text("p,g\n" + "".join(f"0.{i:02d},{i % 2}\n" for i in range(100)))
     for words in (
