@@ -38,6 +38,7 @@ COMMANDS = {
     "impact": "make promises",
     "ingredients": "python -m benchmarks.ingredients",
     "intervals": "make promises",
+    "leaderboard": "python -m benchmarks.leaderboard",
     "monitor_delays": "python -m benchmarks.monitors",
     "monitor_scale": "python -m benchmarks.monitor_scale --write",
     "monitors": "python -m benchmarks.monitors",
