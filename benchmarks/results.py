@@ -43,6 +43,7 @@ COMMANDS = {
     "monitor_scale": "python -m benchmarks.monitor_scale --write",
     "monitors": "python -m benchmarks.monitors",
     "mutants": "make mutants",
+    "others": "python -m benchmarks.others",
     "paired": "python -m benchmarks.paired",
     "power": "python -m benchmarks.power",
     "promises": "make promises",
