@@ -10,7 +10,7 @@ import csv
 import os
 import platform
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -109,12 +109,19 @@ def plain_scores(booster: str, seed: int, train: Fold, parts: list[Fold]) -> Ite
     yield "", [model.predict_proba(part.X)[:, 1] for part in parts]
 
 
-def penalised_scores(booster: str, seed: int, train: Fold, parts: list[Fold]) -> Iterator[tuple[str, list]]:
+def penalised_scores(
+    booster: str,
+    seed: int,
+    train: Fold,
+    parts: list[Fold],
+    *,
+    settings: Sequence[tuple[float, float]] = SETTINGS,
+) -> Iterator[tuple[str, list]]:
     kinds = {
         "lightgbm": lp.models.LocalParityLGBMClassifier,
         "xgboost": lp.models.LocalParityXGBClassifier,
     }
-    for strength, temperature in SETTINGS:
+    for strength, temperature in settings:
         model = kinds[booster](
             strength,
             temperature=temperature,

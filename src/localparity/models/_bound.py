@@ -64,6 +64,8 @@ _SAFER, _SAFER_STEP, _LEAST_STRENGTH = 2, 3.0, 0.05
 _CHANCE, _MOST_HELD_OUT = 0.75, 0.5
 _EXPECTED = 0.87  # the mean of Kolmogorov's distribution: what groups that are alike are expected to measure
 
+_DRAWS = 200  # of others, to say what is expected of them
+
 _ALL, _RATES_OF_RATIO = (0.0, 1.0), (0.05, 1.0)  # of a bound on MCDP, and of one on ratios
 
 _AMONG = {
@@ -256,6 +258,28 @@ class Bound(NamedTuple):
             lowest = min(lowest, float(ratios[:, selects].min(initial=1.0)))
         return lowest
 
+    def of_others(self, people: Predictions, cutoffs: tuple[float, float]) -> str:
+        """Return what is expected of as many others as these people, that scores were fitted to, in words.
+
+        Others are drawn from each group, by label where labels are compared. Nothing is promised: a fit that
+        adapts to its people is farther from others than one draw of them is from the next
+        (results/others.md).
+        """
+        rng, keys = np.random.default_rng(0), people.group_codes.astype(np.int64)
+        if self.by_class and people.labels is not None:
+            keys = 2 * keys + people.labels
+        order = np.argsort(keys, kind="stable")
+        members = np.split(order, np.cumsum(np.bincount(keys))[:-1])
+        values = np.empty(_DRAWS)
+        for draw in range(_DRAWS):
+            rows = np.concatenate([own[rng.integers(0, max(own.size, 1), own.size)] for own in members])
+            values[draw] = self.disparity(_taken(people, rows), cutoffs)
+        kept = np.mean([within_bound(value, self.limit) for value in values])
+        return (
+            f" Of as many others from the same population the bound is kept in about {kept:.0%} of samples, "
+            f"and about {self.value(float(values.mean())):.3f} is expected."
+        )
+
     def is_met(self, measured: Measured) -> bool:
         """Whether scores are within the bound; with a confidence, whether they are known to be."""
         return within_bound(measured.at_most, self.max_mcdp)
@@ -407,6 +431,12 @@ def _narrowed(people: Predictions, cutoffs: tuple[float, float]) -> Predictions:
         return people
     scores = np.maximum(people.scores, low)
     return replace(people, scores=np.where(scores > high, 1.0, scores))
+
+
+def _taken(people: Predictions, rows: IntArray) -> Predictions:
+    """Return some rows of people."""
+    columns = {name: getattr(people, name) for name in ("scores", "group_codes", "labels", "weights")}
+    return replace(people, **{name: None if one is None else one[rows] for name, one in columns.items()})
 
 
 def round_up(value: float) -> float:

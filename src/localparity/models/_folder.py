@@ -200,8 +200,9 @@ def _revive(facts: dict[str, Any], name: str, files: Files) -> Any:
 
 
 def as_json(value: Any, name: str) -> Any:
-    """Return a value as JSON has it, numpy's numbers as Python's; anything else is a ValueError."""
+    """Return a value as JSON has it: numpy's numbers as Python's, a class as its name; else a ValueError."""
     value = value.item() if isinstance(value, np.generic) else value
+    value = value.__name__ if isinstance(value, type) else value
     if isinstance(value, Mapping):
         return {str(key): as_json(part, name) for key, part in value.items()}
     if isinstance(value, list | tuple):

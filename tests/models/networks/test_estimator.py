@@ -22,6 +22,7 @@ import localparity as lp
 from estimator_checks import Supplied, assert_passes
 from localparity._io._files import seal_json
 from localparity.models import BoundNotMetWarning, LocalParityClassifier, UnseenValuesWarning
+from localparity.models.networks import METHODS, Network, ScoredBatch
 from model_folders import data_file
 
 CENSUS = lp.datasets.make_census(1200, random_state=0)
@@ -246,16 +247,42 @@ def test_a_gpu_that_is_not_there_is_refused() -> None:
         quick(device="cuda").fit(X, Y, sensitive_features=SEX)
 
 
-def test_a_method_without_a_strength_of_its_own_needs_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(lp.models.networks.METHODS, "mine", lp.models.networks.METHODS["diffdp"])
-    with pytest.raises(ValueError, match=r"strength.*method 'mine'"):
-        quick(method="mine", strength=None).fit(X, Y, sensitive_features=SEX)
+class Twice(METHODS["diffdp"]):  # type: ignore[misc]
+    """A method of one's own: the difference of mean scores counts twice."""
+
+    def penalty(self, network: Network, batch: ScoredBatch) -> torch.Tensor:
+        return 2.0 * super().penalty(network, batch)
+
+
+def test_a_method_of_ones_own_is_trained_without_a_change_of_the_package(tmp_path: Path) -> None:
+    model = clone(quick(method=Twice, strength=0.2)).fit(X, Y, sensitive_features=SEX)
+    same = quick(method="diffdp", strength=0.4).fit(X, Y, sensitive_features=SEX)
+    np.testing.assert_allclose(model.predict_proba(X), same.predict_proba(X), rtol=1e-5)
+    model.save(tmp_path)
+    again = lp.load(tmp_path)
+    assert (again.method, model.card().parameters["method"]) == ("Twice", "Twice")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    with pytest.raises(ValueError, match=r"method must be one of .*'Twice'"):
+        again.fit(X, Y, sensitive_features=SEX)
+
+
+def test_a_method_of_ones_own_keeps_to_a_bound() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BoundNotMetWarning)
+        model = quick(method=Twice, max_mcdp=0.1).fit(X, Y, sensitive_features=SEX)
+    assert len(model.trials_) > 1
+
+
+def test_a_method_without_a_strength_of_its_own_needs_one() -> None:
+    with pytest.raises(ValueError, match=r"strength.*method 'Twice'"):
+        quick(method=Twice).fit(X, Y, sensitive_features=SEX)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"method": "magic"}, "method.*'magic'"),
+        ({"method": StandardScaler}, "method.*StandardScaler"),
         ({"preset": "best"}, "preset.*'best'"),
         ({"strength": -1.0}, "strength.*-1"),
         ({"strength": 0.1, "max_mcdp": 0.1}, "strength or max_mcdp.*0.1"),

@@ -15,9 +15,10 @@ from localparity._types import Criterion, FloatArray, Seed
 from localparity._validation import InputError, as_choice, require, setting
 from localparity.models._base import Backend, BoundedClassifier, Model, Pace
 from localparity.models._encoding import TableEncoder
+from localparity.models._folder import as_json
 from localparity.models._rows import TrainingRows
 from localparity.models.networks._batches import TensorRows
-from localparity.models.networks._methods import METHODS, TrainingSettings, make_method
+from localparity.models.networks._methods import Method, TrainingSettings, as_method, make_method
 from localparity.models.networks._networks import Network, multilayer
 from localparity.models.networks._trainer import Trainer, predict_scores
 
@@ -149,8 +150,8 @@ class LocalParityClassifier(BoundedClassifier):
 
     Parameters
     ----------
-    method : str
-        "erm", "advdebias", "diffdp", "fairmixup", "dralign", "diffabcc" or "diffmcdp".
+    method : str or subclass of Method
+        "erm", "advdebias", "diffdp", "fairmixup", "dralign", "diffabcc", "diffmcdp", or a class of your own.
     strength : float, optional
         The weight of the method's penalty; None takes the middle of those that the paper compares.
     max_mcdp : float, optional
@@ -242,7 +243,7 @@ class LocalParityClassifier(BoundedClassifier):
 
     def __init__(
         self,
-        method: str = "diffmcdp",
+        method: str | type[Method] = "diffmcdp",
         strength: float | None = None,
         *,
         max_mcdp: float | None = None,
@@ -315,7 +316,7 @@ class LocalParityClassifier(BoundedClassifier):
         )
 
     def _check_all(self) -> None:
-        as_choice(self.method, "method", METHODS)
+        as_method(self.method)
         as_choice(self.preset, "preset", PRESETS)
         super()._check_all()
         if self.max_mcdp is not None and self.method == "erm":
@@ -326,9 +327,10 @@ class LocalParityClassifier(BoundedClassifier):
         self.network_.cpu()
 
     def _default_strength(self) -> float:
-        if self.method not in STRENGTHS:
-            raise InputError(f"must be given for method {self.method!r}, which has no default", "strength")
-        return STRENGTHS[self.method]
+        if isinstance(self.method, str) and self.method in STRENGTHS:
+            return STRENGTHS[self.method]
+        name = as_json(self.method, "method")
+        raise InputError(f"must be given for method {name!r}, which has no default", "strength")
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         super()._restore(learned, files)

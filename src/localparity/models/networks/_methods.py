@@ -432,6 +432,15 @@ METHODS: dict[str, type[Method]] = {
 }
 
 
-def make_method(name: str, strength: float, n_groups: int, settings: TrainingSettings) -> Method:
-    """The method with this name."""
-    return METHODS[as_choice(name, "method", METHODS)](strength, n_groups, settings)
+def as_method(method: Any) -> type[Method]:
+    """The method with a name, or a class of one's own as it is."""
+    if isinstance(method, type) and issubclass(method, Method):
+        return method
+    return METHODS[as_choice(method, "method", METHODS)]
+
+
+def make_method(
+    method: str | type[Method], strength: float, n_groups: int, settings: TrainingSettings
+) -> Method:
+    """The method with a name, or of a class, at a strength."""
+    return as_method(method)(strength, n_groups, settings)

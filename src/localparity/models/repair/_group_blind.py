@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localparity._io._sealed import Files
 from localparity._progress import Forecast
-from localparity._text import group_text
+from localparity._text import capitalised, group_text
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import (
     InputError,
@@ -76,7 +76,8 @@ class GroupBlindRepair(RepairTransformer):
     people by the share of rates at which they are selected, which makes the sets nested.
     `GroupBlindClassifier` does the same around classifiers.
 
-    Without a `confidence`, the bound holds for the people fitted on. With one, part of the rows is held out:
+    Without a `confidence`, the bound holds for the people fitted on, and `promise_` says about how often it
+    is kept among as many others, and what is expected of them. With one, part of the rows is held out:
     repairs are tested there from the strongest on, and the weakest before the first that is not known to be
     within the bound is kept (fixed-sequence testing; Angelopoulos et al. 2021, "Learn then Test").
 
@@ -263,6 +264,7 @@ class GroupBlindRepair(RepairTransformer):
         self.features_ = GroupFeatures.learn(fitted, Comparison(bound.criterion).labels, compared)
         plain = self._take(fitted, None)
         self.unrepaired_mcdp_ = self.mcdp_
+        names = {groups[code]: int(sizes[code]) for code in compared}
         needs_repair = not within_bound(plain, bound.limit)
         dual = Dual.of(fitted, self.features_, bound.selection_rates, relative=bound.min_ratio is not None)
         aim = dual.widest()
@@ -270,13 +272,12 @@ class GroupBlindRepair(RepairTransformer):
             unrepaired = AimedScore(aim, plain, None)
             best, least = find_within(dual, partial(self._take, fitted), bound.limit, unrepaired)
             if best is None:
-                names = {groups[code]: int(sizes[code]) for code in compared}
                 raise _out_of_reach(bound, least, names)
             aim = best.aim
             self._take(fitted, best.score)
         if tested is not None:
             self._test(dual, fitted, tested, np.linspace(0.0, aim, _STEPS + 1), needs_repair)
-        self.promise_ = self._promise(bound, people, tested=tested is not None)
+        self.promise_ = self._promise(bound, people, names, tested=tested is not None)
         return self
 
     def _test(
@@ -318,9 +319,14 @@ class GroupBlindRepair(RepairTransformer):
         self.mcdp_ = bound._replace(min_ratio=None).disparity(people, self.cutoffs_)
         return self.mcdp_ if bound.min_ratio is None else bound.disparity(people, self.cutoffs_)
 
-    def _promise(self, bound: Bound, people: BlindRows, *, tested: bool) -> str:
+    def _promise(self, bound: Bound, people: BlindRows, sizes: dict[Group, int], *, tested: bool) -> str:
         weighted = bool((people.weights != 1.0).any())
         sentence = bound.promise(people.scores.size, tested=tested, weighted=weighted)
+        if bound.confidence is None:
+            repaired = self._repaired(people.scores, people.probabilities)
+            among = compared_predictions(people, repaired, self.features_.compared)
+            sentence += bound.of_others(among, self.cutoffs_)
+            sentence += "".join(f" {capitalised(of_group)}." for of_group in _of_chance(bound, sizes))
         if self.left_out_:
             names = ", ".join(map(group_text, self.left_out_))
             sentence += f" Groups of fewer than {self.min_group_size} people take no part: {names}."
@@ -391,13 +397,16 @@ def _out_of_reach(bound: Bound, least: float, sizes: dict[Group, int]) -> OutOfR
         f"among the people fitted on; use {bound.reachable(least)}, more rows, or a "
         "group-aware repair, which needs the group at prediction"
     )
-    plain = bound.epsilon == 0.0 and bound.min_ratio is None
-    for name, (noise, needed) in noisy_groups(sizes, bound.max_mcdp).items() if plain else ():
-        share = (
-            f"; chance alone makes about {noise:.4f} of it for group {group_text(name)}, of {sizes[name]:,}"
-        )
-        message += share if needed is None else f"{share}; the bound needs about {needed:,} people of it"
-    return OutOfReachError(message)
+    return OutOfReachError("; ".join([message, *_of_chance(bound, sizes)]))
+
+
+def _of_chance(bound: Bound, sizes: dict[Group, int]) -> Iterator[str]:
+    """Say of each group whom chance keeps off the bound what it makes, and how many people it needs."""
+    if bound.epsilon > 0.0 or bound.min_ratio is not None:
+        return
+    for name, (noise, needed) in noisy_groups(sizes, bound.max_mcdp).items():
+        share = f"chance alone makes about {noise:.4f} of it for group {group_text(name)}, of {sizes[name]:,}"
+        yield share if needed is None else f"{share}; the bound needs about {needed:,} people of it"
 
 
 def noisy_groups(sizes: dict[Group, int], max_mcdp: float) -> dict[Group, tuple[float, int | None]]:
