@@ -37,8 +37,9 @@ def all_runs(knots: list[float], gap: list[float]) -> list[Run]:
     """All runs that cannot be longer without a lower gap, in the order of their ends, the highest first."""
     runs = []
     for end in range(1, len(knots)):
+        value = math.inf
         for start in reversed(range(end)):
-            value = min(map(abs, gap[start:end]))
+            value = min(value, abs(gap[start]))
             if abs(gap[end]) < value and (start == 0 or abs(gap[start - 1]) < value):
                 length = (knots[end] - knots[start]) / 2 if knots[start] > 0 else knots[end]
                 runs.append(Run(start, end, length, value))
@@ -53,20 +54,51 @@ KNOTS = st.one_of(
 )
 
 
-@given(st.data())
-def test_of_the_runs_those_are_kept_that_no_longer_one_is_as_high_as(data: st.DataObject) -> None:
-    knots = data.draw(st.lists(KNOTS, min_size=1, max_size=14, unique=True).map(sorted))
-    gap = data.draw(gaps_at(knots))
+def check_runs(knots: list[float], gap: list[float]) -> None:
+    """Those runs are found that no run of a longer class is as high as."""
     runs = all_runs(knots, gap)
+    highest_of: dict[int, float] = {}
+    for run in runs:
+        of_class = length_class(run.half_width)
+        highest_of[of_class] = max(highest_of.get(of_class, 0.0), run.value)
     kept = []
     for run in runs:
-        longer = (
-            other.value for other in runs if length_class(other.half_width) > length_class(run.half_width)
-        )
+        of_class = length_class(run.half_width)
+        longer = (value for other, value in highest_of.items() if other > of_class)
         if run.value > max(longer, default=0.0):
             kept.append((run.half_width, run.value, knots[run.start]))
     found = _kernels.profile_runs(np.array(knots), np.array(gap))
     assert list(zip(*(column.tolist() for column in found), strict=True)) == kept
+
+
+@given(st.data())
+def test_of_the_runs_those_are_kept_that_no_longer_one_is_as_high_as(data: st.DataObject) -> None:
+    knots = data.draw(st.lists(KNOTS, min_size=1, max_size=14, unique=True).map(sorted))
+    check_runs(knots, data.draw(gaps_at(knots)))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_so_they_are_where_there_are_blocks_of_knots(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size = int(rng.choice([64, 65, 96, 97, 900]))
+    knots = np.sort(np.append(rng.random(size) ** rng.choice([1.0, 20.0]), rng.choice([0.0, 1.0])))
+    walk = rng.choice([-1, 1], knots.size).cumsum() / knots.size
+    waves = np.sin(np.arange(knots.size) / rng.integers(1, 60)) / 2 + rng.normal(0, 0.01, knots.size)
+    heights = rng.choice([0.0, 1.0], knots.size) * rng.random(knots.size)
+    plateaus = np.repeat(heights, rng.integers(20, 45, knots.size))[: knots.size]
+    check_runs(knots.tolist(), [*(walk, waves, plateaus, plateaus)[seed % 4][:-1].tolist(), 0.0])
+
+
+@pytest.mark.parametrize(("run", "blocks"), [((1, 63), (3, 4)), ((0, 95), (4, 6)), ((33, 128), (5, 7))])
+def test_a_run_is_longer_than_the_whole_blocks_of_another(
+    run: tuple[int, int], blocks: tuple[int, int]
+) -> None:
+    """The other one has blocks of 32 knots that are a third longer, and is as high."""
+    first, after = (32 * block for block in blocks)
+    spaces, gap = np.ones(after + 32), np.zeros(after + 32)
+    spaces[first + 1 :] = 4 / 3
+    gap[slice(*run)] = gap[first:after] = 0.5
+    check_runs((np.cumsum(spaces) / 512).tolist(), gap.tolist())
 
 
 @given(st.data())

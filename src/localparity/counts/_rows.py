@@ -118,6 +118,9 @@ _FEW_ROWS = 2**9
 _MANY_ROWS = 2**17
 """With fewer rows, it is not worth measuring which sort is the faster one."""
 
+_CHUNK = 2**14
+"""So many rows at a time stay in the processor's cache from one step to the next."""
+
 
 def sort_rows(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Rows sorted by their scores, and what each of them carries; equal scores come in any order."""
@@ -151,17 +154,25 @@ def _sort_packed(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[A
         lowest = int(bits.min(initial=highest, where=bits > 0)) - 1
     if (highest - lowest).bit_length() + width > 64:
         return None
-    packed = bits.astype(np.uint64)
-    if lowest:
-        np.maximum(packed, np.uint64(lowest), out=packed)
-        packed -= np.uint64(lowest)
-    packed <<= np.uint64(width)
-    packed |= carried
+    packed, ordered = np.empty(bits.size, dtype=np.uint64), np.empty_like(carried)
+    shift, least = np.uint64(width), np.uint64(lowest)
+    chunks = [slice(start, start + _CHUNK) for start in range(0, bits.size, _CHUNK)]
+    for chunk in chunks:
+        part = packed[chunk]
+        part[:] = bits[chunk]
+        if lowest:
+            np.subtract(np.maximum(part, least, out=part), least, out=part)
+        part <<= shift
+        part |= carried[chunk].astype(np.uint64)  # sooner than number by number
     packed.sort()
-    ordered = (packed & np.uint64((1 << width) - 1)).astype(carried.dtype)
-    packed >>= np.uint64(width)
-    if lowest:
-        packed[np.searchsorted(packed, 1) :] += np.uint64(lowest)
+    zeros = int(np.searchsorted(packed, np.uint64(1 << width))) if lowest else 0
+    for chunk in chunks:
+        part = packed[chunk]
+        ordered[chunk] = part & np.uint64((1 << width) - 1)
+        part >>= shift
+        if lowest:
+            part += least
+    packed[:zeros] = 0
     return packed.astype(whole, copy=False).view(scores.dtype), ordered
 
 

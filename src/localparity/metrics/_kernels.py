@@ -82,15 +82,16 @@ def _length_class(half_width: float) -> int:
 
 
 @compiled_fast
-def _least_in_blocks(values: FloatArray, size: int) -> FloatArray:
-    """The least absolute value of each so many, of fewer at the end with those before."""
-    least = np.full(values.size // size, np.inf)
-    for block in range(least.size):
-        for place in range(block * size, (block + 1) * size):
-            least[block] = min(least[block], abs(values[place]))
-    for place in range(least.size * size, values.size if least.size else 0):
-        least[-1] = min(least[-1], abs(values[place]))
-    return least
+def _ends_in_blocks(values: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
+    """The least and the greatest absolute value of each so many, of fewer at the end with those before."""
+    blocks = max(1, values.size // size)
+    least, most = np.full(blocks, np.inf), np.zeros(blocks)
+    for block in range(blocks):
+        last = (block + 1) * size if block < blocks - 1 else values.size
+        for place in range(block * size, last):
+            value = abs(values[place])
+            least[block], most[block] = min(least[block], value), max(most[block], value)
+    return least, most
 
 
 @compiled
@@ -98,13 +99,15 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
     """The half-width, value and start of every run that no run of a longer class is at least as high as.
 
     `knots` lie in [0, 1] and the gap is 0 at the last of them. The least gaps of blocks of knots say
-    beforehand how high runs are at least, so that few others are noted.
+    beforehand how high runs are at least, so that few others are noted and few blocks are looked into.
     """
     highest = np.zeros(_CLASSES)
-    least = _least_in_blocks(gap, _BLOCK)
-    if least.size > 1:
-        _runs_above(knots[: least.size * _BLOCK : _BLOCK], least, highest)
-    half_widths, values, starts = _runs_above(knots, gap, highest)
+    least, most = _ends_in_blocks(gap, _BLOCK)
+    seen = np.zeros(least.size, np.bool_)
+    _runs_above(knots, gap, least, seen, highest)
+    begins = np.append(knots[: least.size * _BLOCK : _BLOCK], knots[-1])
+    _see_blocks(begins, least, most, highest, seen)
+    half_widths, values, starts = _runs_above(knots, gap, least, seen, highest)
     # What was not dominated when its run ended may be so by now.
     kept = 0
     for run in range(values.size):
@@ -115,14 +118,52 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
 
 
 @compiled
+def _may_lead(begin: float, end: float, value: float, highest: FloatArray) -> bool:
+    """Whether a run so high, with these ends or nearer ones, may be higher than any of a longer class."""
+    half_width = 0.5 * (end - begin) if begin > 0.0 else end
+    return bool(value > highest[_length_class(half_width) + 1])
+
+
+@compiled
+def _see_blocks(
+    begins: FloatArray, least: FloatArray, most: FloatArray, highest: FloatArray, seen: BoolArray
+) -> None:
+    """Note the blocks inside which a run may start or end that no run of a longer class is as high as.
+
+    A run inside a block, or across the border of two, is as high as their greatest gaps at most. Others hold
+    whole blocks, and lie between the nearest blocks with a lower gap: a stack holds the least gap of the
+    blocks before, each with the last block that has it, where a higher run may start.
+    """
+    value_of, last_of = np.empty(least.size + 1), np.zeros(least.size + 1, np.int64)
+    value_of[0] = -1.0
+    depth = 0
+    for block in range(least.size):
+        end, before = begins[block + 1], max(block - 1, 0)
+        if _may_lead(begins[block], end, most[block], highest):
+            seen[block] = True
+        if _may_lead(begins[before], end, min(most[before], most[block]), highest):
+            seen[before] = seen[block] = True
+        while value_of[depth] > least[block]:
+            first = last_of[depth - 1]
+            if _may_lead(begins[first], end, value_of[depth], highest):
+                seen[first] = seen[block] = True
+            depth -= 1
+        if least[block] > value_of[depth]:
+            depth += 1
+            value_of[depth] = least[block]
+        last_of[depth] = block
+
+
+@compiled
 def _runs_above(
-    knots: FloatArray, gap: FloatArray, highest: FloatArray
+    knots: FloatArray, gap: FloatArray, least: FloatArray, seen: BoolArray, highest: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The runs that are higher than is known of longer ones; `highest` is raised to them.
 
-    A stack holds the starts of the runs that have not ended yet, each with the least absolute gap since; a
-    lower knot ends those above it. `highest[c]` is the highest run of class c or longer: a run at or below
-    it, one class up, is dominated and forgotten at once, which leaves little more than the profile's steps.
+    Of a block of knots that is not seen, only the first knot and the least absolute gap count. A stack holds
+    the starts of the runs that have not ended yet, each with the least absolute gap since; a lower knot ends
+    those above it. `highest[c]` is the highest run of class c or longer: a run at or below it, one class up,
+    is dominated and forgotten at once, which leaves little more than the profile's steps.
     """
     half_widths = np.empty(knots.size, np.float64)
     values = np.empty(knots.size, np.float64)
@@ -132,28 +173,31 @@ def _runs_above(
     value_of[0] = 0.0
     depth = 0
     found = 0
-    for knot in range(knots.size):
-        end = knots[knot]
-        value = abs(gap[knot])
-        start = end
-        while value_of[depth] > value:
-            start = start_of[depth - 1]
-            half_width = 0.5 * (end - start) if start > 0.0 else end
-            length_class = _length_class(half_width)
-            run_value = value_of[depth]
-            if run_value > highest[length_class + 1]:
-                half_widths[found] = half_width
-                values[found] = run_value
-                starts[found] = start
-                found += 1
-                while length_class >= 0 and highest[length_class] < run_value:
-                    highest[length_class] = run_value
-                    length_class -= 1
-            depth -= 1
-        if value > value_of[depth]:
-            start_of[depth] = start
-            depth += 1
-            value_of[depth] = value
+    for block in range(least.size):
+        first = block * _BLOCK
+        after = knots.size if block == least.size - 1 else first + _BLOCK
+        for knot in range(first, after if seen[block] else first + 1):
+            end = knots[knot]
+            value = abs(gap[knot]) if seen[block] else least[block]
+            start = end
+            while value_of[depth] > value:
+                start = start_of[depth - 1]
+                half_width = 0.5 * (end - start) if start > 0.0 else end
+                length_class = _length_class(half_width)
+                run_value = value_of[depth]
+                if run_value > highest[length_class + 1]:
+                    half_widths[found] = half_width
+                    values[found] = run_value
+                    starts[found] = start
+                    found += 1
+                    while length_class >= 0 and highest[length_class] < run_value:
+                        highest[length_class] = run_value
+                        length_class -= 1
+                depth -= 1
+            if value > value_of[depth]:
+                start_of[depth] = start
+                depth += 1
+                value_of[depth] = value
     return half_widths[:found], values[:found], starts[:found]
 
 
