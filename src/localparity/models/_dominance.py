@@ -10,8 +10,8 @@ sampling", Technometrics 24). Several models share the error: each end of K of t
 then taken.
 
 The interval of MCDP is that of `compare_scores`. Average precision and accuracy are smooth in the weights of
-people, so that their differences spread as sums of independent terms, the slope in the weight of each person
-times that weight (the infinitesimal jackknife); Student's quantile allows for few people of the rarer class.
+people, so that their differences spread as sums of independent terms: what each person's weight adds to them,
+found by leaving people out (the jackknife). Student's quantile allows for few people of the rarer class.
 Where two models decide nearly everyone alike, nobody who differs may be among the people at hand: two people
 are added, half a person in each of the four cells of the paired table (Agresti and Min 2005, "Simple improved
 confidence intervals for comparing matched proportions", Statistics in Medicine 24). All of it holds in large
@@ -192,19 +192,25 @@ def _effective(weights: FloatArray) -> float:
 def average_precision_slopes(
     scores: FloatArray, labels: FloatArray, weights: FloatArray
 ) -> tuple[float, FloatArray]:
-    """Return average precision, and how fast it changes with the weight of each row.
+    """Return average precision, and how fast it falls as weight is taken from each row.
 
-    It is the mean, over rows of label 1, of the precision T / N of the rows that score as high or higher. A
-    row of weight w adds to T and N of all rows that do not score higher, and a row of label 1 to the mean.
+    As much is taken as the lightest row has. Average precision is the mean, over rows of label 1, of the
+    precision of the rows that score as high or higher, which a row counts in where it scores no lower.
     """
     distinct, places = np.unique(-scores, return_inverse=True)
+    least = float(weights[weights > 0.0].min())
     positive = np.bincount(places, weights * labels, distinct.size)
     selected = np.cumsum(np.bincount(places, weights, distinct.size))
     right, total = np.cumsum(positive), positive.sum()
-    precision = right / selected
-    value = float(positive @ precision / total)
-    # Of all rows that do not score higher: what a row of label 1 and a row of any label add.
-    of_positive = np.cumsum((positive / selected)[::-1])[::-1]
-    of_any = np.cumsum((positive * precision / selected)[::-1])[::-1]
-    slopes = labels * (precision - value + of_positive)[places] - of_any[places]
-    return value, np.asarray(slopes / total)
+    terms = positive * right / selected
+    left = selected - least  # none where the row was the only one
+    kept = np.divide(1.0, left, out=np.zeros_like(left), where=left > 0.5 * least)
+    # Sums over scores above that of the row, and over the others as they are without the row.
+    above = np.append(0.0, np.cumsum(terms))[places]
+    below, of_right = (
+        np.cumsum(part[::-1])[::-1][places] for part in (positive * right * kept, positive * kept)
+    )
+    taken = least * labels
+    rest = above + below - taken * of_right - taken * ((right[places] - taken) * kept[places])
+    value = terms.sum() / total
+    return float(value), np.asarray((value - rest / (total - taken)) / least)
