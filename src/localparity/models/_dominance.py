@@ -204,7 +204,7 @@ def average_precision_slopes(
     right, total = np.cumsum(positive), positive.sum()
     terms = positive * right / selected
     left = selected - least  # none where the row was the only one
-    kept = np.divide(1.0, left, out=np.zeros_like(left), where=left > 0.5 * least)
+    kept = np.divide(1.0, left, out=np.zeros_like(left), where=left > 1e-9 * least)
     # Sums over scores above that of the row, and over the others as they are without the row.
     above = np.append(0.0, np.cumsum(terms))[places]
     below, of_right = (
