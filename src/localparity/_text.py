@@ -289,6 +289,18 @@ def outward_points(low: float, high: float, *, unit: bool = True) -> str:
     return f"{first:g} to {last:g}" + (" points" if unit else "")
 
 
+def signed_points(low: float, high: float) -> str:
+    """The ends of the interval of a difference in points, rounded outward to a tenth.
+
+    Examples
+    --------
+    >>> signed_points(-0.10186, -0.0793), signed_points(-0.0012, 0.0037)
+    ('-10.2 to -7.9', '-0.2 to 0.4')
+    """
+    first, last = math.floor(1000.0 * low + 1e-9) / 10.0, math.ceil(1000.0 * high - 1e-9) / 10.0
+    return f"{first + 0.0:g} to {last + 0.0:g}"
+
+
 def outward_percent(low: float, high: float) -> str:
     """The ends of an interval in percent, rounded outward to a tenth, for a table's cell.
 

@@ -24,6 +24,8 @@ from localparity.metrics import UnknownGroups as UnknownGroups
 from localparity.metrics import Window as Window
 from localparity.models._bound import Measured as Measured
 from localparity.models._card import ModelCard as ModelCard
+from localparity.models._dominance import Baseline as Baseline
+from localparity.models._dominance import PairedDifferences as PairedDifferences
 from localparity.models._frontier import Frontier as Frontier
 from localparity.models._outcomes import ModelComparison as ModelComparison
 from localparity.models._outcomes import Outcome as Outcome

@@ -82,6 +82,40 @@ def test_a_model_above_the_bound_on_test_data_is_said_and_fails(folder: Path, tm
     assert (min(estimates.values()) <= 0.001) == bool(comparison["within_on_test"])
 
 
+def trained(folder: Path, name: str = "own") -> Path:
+    """A model that was fitted on other people, or on those of the file."""
+    model, file = folder / name, folder / ("people.csv" if name == "own" else "others.csv")
+    if not model.exists():
+        others = lp.datasets.make_census(800, random_state=1)
+        others.data.assign(sex=others.sensitive_features, income=others.target).to_csv(
+            folder / "others.csv", index=False
+        )
+        done = typed_commands.run("repair", file, *NAMED, "--max-mcdp", 0.4, "--out", model)
+        assert done.returncode in (0, 1), done.stderr
+    return model
+
+
+@pytest.mark.parametrize("kind", ["score", "model"])
+def test_alternatives_to_a_model_that_exists(folder: Path, kind: str, tmp_path: Path) -> None:
+    file, out, report = tmp_path / "scored.csv", tmp_path / "best", tmp_path / "page.html"
+    FRAME.assign(p=CENSUS.score).to_csv(file, index=False)
+    baseline = ["--score", "p"] if kind == "score" else ["--drop", "p", "--model", trained(folder, "other")]
+    options = ["--resamples", 200, "--margin", 0.02, "--report", report, "--out", out, "--json"]
+    found = run(file, *NAMED, *baseline, *options)
+    comparison = json.loads(found.stdout)
+    dominating = comparison["dominating"]
+    assert found.returncode == bool(dominating), found.stderr
+    assert out.exists() == bool(dominating)
+    assert ("no model is written to" in found.stderr) == (not dominating)
+    verdict = f"{'fail' if dominating else 'pass'}: {comparison['recommendation'].partition('. ')[0]}"
+    assert verdict in found.stderr
+    assert comparison["baseline"]["margin"] == 0.02
+    assert comparison["baseline"]["alternatives"] == 5
+    page = report.read_text()
+    assert f"baseline: {baseline[-1]}" in page
+    assert comparison["recommendation"].partition(". ")[0] in page
+
+
 @pytest.mark.parametrize("without_group", [False, True])
 def test_the_winner_is_kept_and_told_in_json(folder: Path, without_group: bool, tmp_path: Path) -> None:
     out, scores, figure = tmp_path / "model", tmp_path / "scores.csv", tmp_path / "frontier.svg"
@@ -126,6 +160,11 @@ def test_the_winner_is_kept_and_told_in_json(folder: Path, without_group: bool, 
         (["people.csv", *NAMED, "--without-group"], "--without-group: needs --out"),
         (["people.csv", *NAMED, "--intended-use", "x"], "--intended-use: needs --out"),
         (["people.csv", "--target", "age", "--group", "sex"], "Only binary classification is supported"),
+        (["people.csv", *NAMED, "--score", "p"], "there is no column"),
+        (["people.csv", *NAMED, "--score", "income"], "is a column with another role"),
+        (["people.csv", *NAMED, "--score", "age"], "score must be inside"),
+        (["people.csv", *NAMED, "--score", "p", "--model", "m"], "give --score or --model, one of them"),
+        (["people.csv", *NAMED, "--report", "."], "is a folder, not a file"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(folder: Path, arguments: list[str], message: str) -> None:
@@ -134,3 +173,10 @@ def test_wrong_usage_is_one_line_and_exit_code_2(folder: Path, arguments: list[s
     assert found.stderr.startswith("error: ")
     assert len(found.stderr.splitlines()) == 1
     assert message in found.stderr
+
+
+def test_the_file_that_a_model_was_fitted_on_is_refused(folder: Path) -> None:
+    found = run(folder / "people.csv", *NAMED, "--model", trained(folder))
+    assert (found.returncode, "was fitted on; give people it was not" in found.stderr) == (2, True), (
+        found.stderr
+    )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,9 @@ from localparity.engines._missing_rows import LeftOutRows, count_missing, name_m
 from localparity.engines._spark import read_spark
 from localparity.engines._table import ScoreColumns
 from localparity.predictions import Predictions
+
+if TYPE_CHECKING:
+    from localparity.models._card import ModelCard
 
 Engine = Literal["duckdb", "spark", "ibis"]
 
@@ -268,6 +271,21 @@ class Scorer(NamedTuple):
             raise InputError(f"{folder} holds a {type(model).__name__}, which takes scores, not features")
         return cls(model, Path(folder), needs_group(model))
 
+    def was_fitted_on(self, file: str) -> bool:
+        """Whether a file is the one that the model was fitted on, as far as its card tells."""
+        card = self.card
+        return card is not None and card.file_sha256 is not None and card.file_sha256 == file_sha256(file)
+
+    @property
+    def card(self) -> ModelCard | None:
+        """The model's card, which it does not need."""
+        from localparity.models._card import ModelCard
+
+        try:
+            return ModelCard.read(self.folder)
+        except ValueError:
+            return None
+
     def score(self, table: Table, group: Sequence[str]) -> FloatArray:
         """The score of each row of a file; the groups are read where the model needs them."""
         if not hasattr(self.classifier, "feature_names_in_"):
@@ -305,7 +323,7 @@ def score_people(table: Table, scorer: Scorer, columns: AuditColumns, options: A
     if columns.target:
         labels = scorer.labels(known[columns.target], columns.target, table.name)
     table.warn({value for name in groups for value in known[name].tolist()})
-    _warn_of_training_file(scorer.folder, table.name)
+    _warn_of_training_file(scorer, table.name)
     joined = replace(options, missing_values=table.as_joined(options.policy.texts))
     return People.of_arrays(
         joined,
@@ -365,15 +383,10 @@ def _number(value: Any) -> float:
         return float("nan")
 
 
-def _warn_of_training_file(folder: Path, file: str) -> None:
-    """Warn where a file is the one that the model of a folder was made from, as far as its card tells."""
-    from localparity.models._card import ModelCard
-
-    try:
-        card = ModelCard.read(folder)
-    except ValueError:  # a model needs no card
-        return
-    if card.file_sha256 is not None and card.file_sha256 == file_sha256(file):
+def _warn_of_training_file(scorer: Scorer, file: str) -> None:
+    """Warn where a file is the one that a model was fitted on."""
+    folder, card = scorer.folder, scorer.card
+    if card is not None and scorer.was_fitted_on(file):
         hint = f"; {folder / 'model_card.md'} has an audit of people held out" if card.held_out else ""
         warnings.warn(
             f"{file} is the file that the model in {folder} was fitted on, so this audit does not show how "

@@ -11,15 +11,28 @@ import numpy as np
 
 from localparity._progress import Forecast
 from localparity._types import ArrayLike, Criterion, FloatArray, Groups, Seed
-from localparity._validation import as_choice, as_count, as_probability, require
+from localparity._validation import (
+    InputError,
+    as_choice,
+    as_count,
+    as_fraction,
+    as_probability,
+    require,
+    setting,
+)
 from localparity.models._bound import Bound, accept_in_order, choose
+from localparity.models._dominance import Baseline, BaselineRule
 from localparity.models._encoding import with_categories
 from localparity.models._frontier import Frontier, FrontierSettings, frontier_on
 from localparity.models._outcomes import ModelComparison, Outcome, measure_shortfalls
 from localparity.models._rows import TrainingRows, as_seed, check_training_rows
+from localparity.uncertainty._bands import check_resamples
 
 REPAIR_SHARES = (1.0, 0.5, 0.0)
 """Of the bound: a repair that aims below it has room for how new people differ."""
+
+BASELINE_SHARES = (0.75, 0.5, 0.25)
+"""Of the baseline's MCDP: how far repairs also go that look for an alternative to it."""
 
 
 class ComparisonRows(NamedTuple):
@@ -51,6 +64,16 @@ class CompareSettings(NamedTuple):
     network_steps: int | None = None
     confidence: float = 0.95
     n_resamples: int = 1000
+    margin: float = 0.0
+    baseline_mcdp: float | None = None
+
+    @property
+    def aims(self) -> tuple[float, ...]:
+        """The bounds that repairs aim at, the widest first."""
+        aims = {share * self.bound.max_mcdp for share in REPAIR_SHARES}
+        if self.baseline_mcdp is not None:
+            aims |= {share * self.baseline_mcdp for share in BASELINE_SHARES}
+        return tuple(sorted(aims, reverse=True))
 
     def shared(self) -> dict[str, Any]:
         """Return the parameters that all models have."""
@@ -78,17 +101,17 @@ def train_candidate(setting: str, model: Any, rows: ComparisonRows) -> Candidate
 
 
 def repair_candidate(
-    candidate: Candidate, share: float, rows: ComparisonRows, settings: CompareSettings
+    candidate: Candidate, aim: float, rows: ComparisonRows, settings: CompareSettings
 ) -> Candidate:
-    """Repair a candidate to a share of the bound; one that is out of reach is a ValueError.
+    """Repair a candidate to a bound; one that is out of reach is a ValueError.
 
     The repair is fitted on the validation part. To be judged there too, each half of the validation part is
     repaired by what the other half was fitted to.
     """
     from localparity.models import RepairedClassifier, ScoreRepair
 
-    max_mcdp, epsilon, criterion, *_ = settings.bound
-    aim, part, scores = share * max_mcdp, rows.validation, candidate.validation
+    _, epsilon, criterion, *_ = settings.bound
+    part, scores = rows.validation, candidate.validation
     judged = np.empty_like(scores)
     halves = part.split(0.5, settings.seed)
     for fitted, other in (halves, halves[::-1]):
@@ -100,7 +123,7 @@ def repair_candidate(
     )
     model._fit_rows(part)
     test = model.repair_._map(candidate.test, rows.test.grouping)
-    setting = f"repaired to {100.0 * aim:g}%"
+    setting = _repaired_to(aim)
     return Candidate(", ".join(filter(None, (candidate.setting, setting))), model, judged, test)
 
 
@@ -123,11 +146,15 @@ def _trees(strengths: Sequence[float], settings: CompareSettings) -> dict[str, A
 def _group_blind(settings: CompareSettings) -> dict[str, Any]:
     from localparity.models import GroupBlindClassifier
 
-    aims = [share * settings.bound.max_mcdp for share in REPAIR_SHARES if share]
     return {
-        f"repaired to {100.0 * aim:g}%": GroupBlindClassifier(max_mcdp=aim, **settings.shared())
-        for aim in aims
+        _repaired_to(aim): GroupBlindClassifier(max_mcdp=aim, **settings.shared())
+        for aim in settings.aims
+        if aim
     }
+
+
+def _repaired_to(aim: float) -> str:
+    return f"repaired to {100.0 * aim:.3g}%"
 
 
 def _words(strength: float) -> str:
@@ -135,7 +162,7 @@ def _words(strength: float) -> str:
 
 
 # How long things take, about, where a fit of boosted trees takes 1.
-_STEP, _REPAIR, _CHOICE, _FRONTIER = 0.08, 0.1, 0.6, 6.0
+_STEP, _REPAIR, _CHOICE, _FRONTIER, _PAIRED = 0.08, 0.1, 0.6, 6.0, 1.0
 
 METHODS: dict[str, CompareMethod] = {
     "ERM": CompareMethod(partial(_networks, "erm", (0.0,)), is_network=True, cost=_STEP),
@@ -159,6 +186,8 @@ def compare(
     *,
     sensitive_features: Groups,
     sample_weight: ArrayLike | None = None,
+    y_score: ArrayLike | None = None,
+    margin: float = 0.01,
     max_mcdp: float = 0.05,
     epsilon: float = 0.0,
     criterion: Criterion = "demographic_parity",
@@ -182,10 +211,22 @@ def compare(
     `max_mcdp` in the population, if the rows are an independent sample of it; with weights, approximately.
     The intervals of settings that pass are not adjusted for having passed.
 
+    With `y_score` the methods are alternatives to a model that exists, the baseline. Repairs also aim at
+    three quarters, half and a quarter of its MCDP. The validation part chooses of each method the setting
+    with the least MCDP whose average precision and accuracy are known there to be lower by `margin` at most.
+    On the test part an alternative dominates the baseline if its MCDP(0) is surely lower, and its average
+    precision and accuracy are surely not lower by more than `margin`. The alternatives share the error rate:
+    with probability `confidence`, in large samples, none is wrongly said to dominate. It is assumed that the
+    baseline was not trained on these rows.
+
     Parameters
     ----------
     X, y, sensitive_features, sample_weight
         The rows, their classes, groups and weights, as in `LocalParityClassifier.fit`.
+    y_score : array-like, optional
+        The scores of the baseline, in [0, 1], row by row: for the second of the classes in their order.
+    margin : float
+        How much lower than the baseline's average precision and accuracy may be and count as not worse.
     max_mcdp : float
         The bound that methods are chosen for.
     epsilon, criterion
@@ -221,11 +262,14 @@ def compare(
         None if network_steps is None else as_count(network_steps, "network_steps"),
         as_probability(confidence),
         as_count(n_resamples, "n_resamples"),
+        as_fraction(margin, "margin"),
     )
+    if y_score is not None and epsilon > 0.0:
+        raise InputError(f"must be 0 with {setting('y_score')}, got {epsilon:g}", "epsilon")
     table = with_categories(X.to_pandas() if hasattr(X, "to_pandas") else X)
     if not hasattr(table, "columns"):
         table = np.asarray(table)
-    everyone = check_training_rows(None, table, y, sensitive_features, sample_weight)
+    everyone = check_training_rows(None, table, y, sensitive_features, sample_weight, y_score)
     everyone = everyone.with_weight()._replace(weighted=True)
     rest, test = everyone.hold_out(_TEST, settings.seed, by_class=bound.by_class)
     rows = ComparisonRows(*rest.hold_out(_VALIDATION, settings.seed), test)
@@ -242,6 +286,7 @@ def compare(
         reachable,
         candidates.models,
         fitted_on,
+        candidates.baseline,
     )
 
 
@@ -257,20 +302,47 @@ class _Candidates:
         steps = settings.network_steps
         self.methods = {name: one for name, one in METHODS.items() if steps is not None or not one.is_network}
         self.n_choices = sum(1 if method.is_repair else 2 for method in self.methods.values())
-        self.tested = settings.bound._replace(confidence=1.0 - (1.0 - settings.confidence) / self.n_choices)
+        error = (1.0 - settings.confidence) / self.n_choices
+        self.tested = settings.bound._replace(confidence=1.0 - error)
+        self.baseline: Baseline | None = None
+        self.rule = BaselineRule(
+            settings.margin, settings.bound.criterion, 1.0 - 2.0 * error, settings.n_resamples, settings.seed
+        )
+        if rows.test.scores is not None:
+            check_resamples(settings.n_resamples, self.rule.confidence)
+            self.baseline = self._measured_baseline()
+            self.settings = settings._replace(baseline_mcdp=self.baseline.validation.mcdp)
+
+    def _measured_baseline(self) -> Baseline:
+        """Return the baseline as it is measured on either part."""
+        settings, validation, test = self.settings, self.rows.validation, self.rows.test
+        assert validation.scores is not None
+        assert test.scores is not None
+        return Baseline(
+            settings.bound.measure(validation, validation.scores),
+            settings.bound.audit(test, test.scores, settings.confidence, settings.n_resamples, settings.seed),
+            settings.margin,
+            self.n_choices,
+            settings.confidence,
+        )
 
     def add_all(self) -> None:
         """Train all methods, add their outcomes and those of their repairs, and find the frontier."""
         made = {name: method.make(self.settings) for name, method in self.methods.items()}
-        total = _CHOICE * self.n_choices + _FRONTIER
+        total = self._choice * self.n_choices + _FRONTIER
         for name, models in made.items():
-            repairs = 0.0 if self.methods[name].is_repair else _REPAIR * len(REPAIR_SHARES)
+            repairs = 0.0 if self.methods[name].is_repair else _REPAIR * len(self.settings.aims)
             total += len(models) * (self._cost(name) + repairs)
         with Forecast(total, f"comparing {len(made)} methods") as work:
             for name, models in made.items():
                 self._add(name, models, work)
             with work.part(_FRONTIER):
                 self.reachable = self._frontier()
+
+    @property
+    def _choice(self) -> float:
+        """How long it takes to choose, and to compare with the baseline where there is one."""
+        return _CHOICE + (0.0 if self.baseline is None else _PAIRED)
 
     def _cost(self, name: str) -> float:
         method = self.methods[name]
@@ -288,10 +360,10 @@ class _Candidates:
                 trained.append(fit())
         self._choose(name, trained)
         repairs = [
-            partial(repair_candidate, candidate, share, self.rows, self.settings)
-            for candidate, share in product(trained, REPAIR_SHARES)
+            partial(repair_candidate, candidate, aim, self.rows, self.settings)
+            for candidate, aim in product(trained, self.settings.aims)
         ]
-        work.advance(_CHOICE)
+        work.advance(self._choice)
         self._add_attained(name, repairs, work, _REPAIR, is_repaired=True)
 
     def _frontier(self) -> Frontier | None:
@@ -335,7 +407,7 @@ class _Candidates:
             self._choose(name, candidates, is_repaired=is_repaired)
         else:
             self.left_out[f"{name}, repaired" if is_repaired else name] = refusals[0]
-        work.advance(_CHOICE)
+        work.advance(self._choice)
 
     def _choose(self, name: str, candidates: list[Candidate], *, is_repaired: bool = False) -> None:
         """Add the outcome of the candidate that does best on the validation part, if some pass among them."""
@@ -351,6 +423,11 @@ class _Candidates:
         chosen = choose(on_validation, bound)
         if passed:
             chosen = max(passed, key=lambda index: on_validation[index].average_precision)
+        differences = None
+        if self.baseline is not None:
+            scored = [one.validation for one in candidates]
+            chosen = self.rule.choose(self.rows.validation, scored, on_validation)
+            differences = self.rule.differences(test, candidates[chosen].test)
         promised = bound._replace(confidence=settings.confidence)
         scores = candidates[chosen].test
         outcome = Outcome(
@@ -361,7 +438,9 @@ class _Candidates:
             bound.is_met(on_validation[chosen]),
             bound.audit(test, scores, settings.confidence, settings.n_resamples, settings.seed),
             tuple((measured.mcdp, measured.average_precision) for measured in on_test),
-            promise=promised.promise_of_test(test) if passed else "",
+            promise=promised.promise_of_test(test) if chosen in passed else "",
+            tried=tuple(one.setting for one in candidates),
+            differences=differences,
         )
         self.outcomes.append(outcome)
         self.models[outcome.name] = candidates[chosen].model

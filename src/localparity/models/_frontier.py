@@ -92,6 +92,30 @@ class Frontier:
         """
         return float(np.interp(as_fraction(max_mcdp, "max_mcdp"), *self.envelope()[:2]))
 
+    def least_mcdp_at(self, average_precision: float) -> float | None:
+        """Return the least MCDP at which an average precision is reached, on lines between what was reached.
+
+        Parameters
+        ----------
+        average_precision : float
+            What to reach.
+
+        Returns
+        -------
+        float or None
+            None where it is not reached.
+        """
+        mcdp, best, *_ = self.envelope()
+        target = as_fraction(average_precision, "average_precision")
+        if target > best[-1]:
+            return None
+        place = int(np.searchsorted(best, target))
+        return float(
+            mcdp[0]
+            if place == 0
+            else np.interp(target, best[place - 1 : place + 1], mcdp[place - 1 : place + 1])
+        )
+
     def shortfall(self, mcdp: float, average_precision: float) -> float:
         """Return the average precision that a model gives up beyond what its MCDP needs.
 

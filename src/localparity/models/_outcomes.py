@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localparity._text import capitalised, percent
+from localparity._text import capitalised, percent, points, signed_points
 from localparity._types import Criterion
 from localparity.metrics._within import Verdict, verdict_on, within_bound
 from localparity.models._bound import Measured
 from localparity.models._card import ModelCard
+from localparity.models._dominance import Baseline, PairedDifferences
 from localparity.models._rows import FittedOn
 
 if TYPE_CHECKING:
@@ -43,6 +45,10 @@ class Outcome:
         may lie beyond it.
     promise : str
         What the test part shows of the bound in the population, in a sentence; empty where it shows nothing.
+    tried : tuple of str
+        The settings tried, in words.
+    differences : PairedDifferences, optional
+        How it differs from the baseline on the test part; None where there is no baseline.
 
     Examples
     --------
@@ -60,11 +66,18 @@ class Outcome:
     settings: tuple[tuple[float, float], ...]
     shortfall: float | None = None
     promise: str = ""
+    tried: tuple[str, ...] = ()
+    differences: PairedDifferences | None = None
 
     @property
     def name(self) -> str:
         """The method, and whether its scores are repaired."""
         return f"{self.method}, repaired" if self.repaired else self.method
+
+    @property
+    def title(self) -> str:
+        """The name, with the setting."""
+        return f"{self.name} ({self.setting})" if self.setting else self.name
 
 
 def measure_shortfalls(outcomes: Sequence[Outcome], frontier: Frontier | None) -> tuple[Outcome, ...]:
@@ -100,6 +113,8 @@ class ModelComparison:
         The fitted model of each outcome, by its name.
     fitted_on : FittedOn, optional
         Who was trained and chosen on.
+    baseline : Baseline, optional
+        The model that the others are alternatives to, where its scores were given.
 
     Examples
     --------
@@ -122,6 +137,7 @@ class ModelComparison:
     frontier: Frontier | None = field(default=None, repr=False)
     models: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     fitted_on: FittedOn | None = field(default=None, repr=False)
+    baseline: Baseline | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"ModelComparison({len(self.outcomes)} models, recommended: {self.recommended.name})"
@@ -136,14 +152,29 @@ class ModelComparison:
     def recommended(self) -> Outcome:
         """The most accurate on the validation part of those with a promise, or else within the bound there.
 
-        Where there are none, the one with the least MCDP.
+        Where there are none, the one with the least MCDP. Where some dominate a baseline, the first of those.
         """
-        return _best(self.outcomes)
+        return self._best(self.outcomes)
 
     @property
     def recommended_without_group(self) -> Outcome:
         """The same among those that do not need the group at prediction."""
-        return _best([outcome for outcome in self.outcomes if not outcome.repaired])
+        return self._best([outcome for outcome in self.outcomes if not outcome.repaired])
+
+    def _best(self, outcomes: Sequence[Outcome]) -> Outcome:
+        return next((one for one in self.dominating if one in outcomes), None) or _best(outcomes)
+
+    @property
+    def dominating(self) -> tuple[Outcome, ...]:
+        """The outcomes that dominate the baseline, the least MCDP of the validation part first."""
+        baseline = self.baseline
+        if baseline is None:
+            return ()
+        return tuple(
+            outcome
+            for outcome in sorted(self.outcomes, key=lambda outcome: outcome.validation.mcdp)
+            if outcome.differences is not None and outcome.differences.dominates(baseline.margin)
+        )
 
     @property
     def model(self) -> Any:
@@ -168,6 +199,8 @@ class ModelComparison:
             f"{chosen.promise or card.promise} It was chosen among {len(self.outcomes)} on validation data, "
             f"where its MCDP({self.epsilon:g}) is {chosen.validation.mcdp:.4f}."
         )
+        if self.baseline is not None:
+            promise += f" On test data it has {_beside(chosen, self.baseline)}."
         card = replace(card, fitted_on=self.fitted_on, max_mcdp=self.max_mcdp)
         return replace(card, promise=promise, held_out=chosen.test)
 
@@ -195,7 +228,11 @@ class ModelComparison:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The recommendation, sentence by sentence: what to use, then what else is within the bound."""
+        """The answer, sentence by sentence: what to use, or which alternatives dominate the baseline."""
+        return tuple(self._for_bound() if self.baseline is None else self._against(self.baseline))
+
+    def _for_bound(self) -> list[str]:
+        """What to use, then what else is within the bound."""
         best, without = self.recommended, self.recommended_without_group
         floor = best.test.noise_floor
         assert floor is not None
@@ -211,7 +248,52 @@ class ModelComparison:
                 f"With so few rows {percent(floor)} is expected under parity, above the bound: "
                 "only more rows can tell."
             )
-        return tuple(sentences)
+        return sentences
+
+    def _against(self, baseline: Baseline) -> Iterator[str]:
+        """Which alternatives dominate the baseline, how sure that is, and what stays open."""
+        tried, dominating = len(self.outcomes), self.dominating
+        enough = f"neither AP nor accuracy is lower by more than {points(baseline.margin)}"
+        if dominating:
+            verb = "dominates" if len(dominating) == 1 else "dominate"
+            yield (
+                f"{len(dominating)} of {tried} alternatives {verb} the baseline: MCDP({self.epsilon:g}) is "
+                f"surely lower, and {enough}."
+            )
+            best = dominating[0]
+            yield f"The best by validation data is {best.title}, with {_beside(best, baseline)}."
+        else:
+            known = [one.differences for one in self.outcomes if one.differences is not None]
+            lower = sum(one.mcdp.high < 0.0 for one in known)
+            kept = sum(one.keeps_accuracy(baseline.margin) for one in known)
+            yield f"None of {tried} alternatives is known to dominate the baseline."
+            yield f"Of {lower} it is known that MCDP({self.epsilon:g}) is lower, of {kept} that {enough}."
+        if dominating and dominating[0].repaired:
+            others = [outcome.title for outcome in dominating if not outcome.repaired]
+            ending = f"the best is {others[0]}" if others else "none is known to dominate"
+            yield f"It needs the group at prediction; without it, {ending}."
+        yield (
+            f"With probability {baseline.confidence:g}, in large samples, none of the {tried} is wrongly "
+            f"said to dominate: an end of an interval is wrong with probability {baseline.error:.2g} at most."
+        )
+        yield from self._left_open(baseline)
+
+    def _left_open(self, baseline: Baseline) -> Iterator[str]:
+        """What the frontier and the search do not tell."""
+        if self.frontier is not None:
+            reached = self.frontier.least_mcdp_at(baseline.test.average_precision)
+            line = "do not reach" if reached is None else f"with an MCDP of {percent(reached)} or more reach"
+            yield (
+                f"On the estimated frontier, group-blind scores {line} the baseline's AP; better models of "
+                "the class and of the group may reach more."
+            )
+        settings = sum(len(outcome.tried) for outcome in self.outcomes)
+        methods = len({outcome.method for outcome in self.outcomes})
+        yield f"{settings} settings of {methods} methods were tried; of other models nothing is known."
+        yield (
+            f"None of them was trained on the {self.rows[2]:,} people of the test data; it is assumed that "
+            "the baseline was not either, which its scores do not show."
+        )
 
     def _opening(self, best: Outcome) -> str:
         """What to use, or why nothing is clear."""
@@ -252,6 +334,14 @@ class ModelComparison:
         within = [outcome for outcome in self.outcomes if within_bound(outcome.test.mcdp, self.max_mcdp)]
         return tuple(sorted(within, key=lambda outcome: -outcome.test.average_precision))
 
+    @property
+    def measured(self) -> dict[str, Measured]:
+        """The test part under each outcome and the baseline, by their names, the least MCDP first."""
+        tests = {outcome.name: outcome.test for outcome in self.outcomes}
+        if self.baseline is not None:
+            tests["the baseline"] = self.baseline.test
+        return dict(sorted(tests.items(), key=lambda item: item[1].mcdp))
+
     def verdict(self, outcome: Outcome) -> Verdict | None:
         """Return what the test part says of an outcome and the bound; None where it has no interval.
 
@@ -277,7 +367,24 @@ class ModelComparison:
         verdicts = {outcome.name: self.verdict(outcome) for outcome in self.outcomes}
         values["verdicts"] = {name: verdict for name, verdict in verdicts.items() if verdict is not None}
         values["within_on_test"] = [outcome.name for outcome in self.within_on_test]
+        values["dominating"] = [outcome.name for outcome in self.dominating]
         return values
+
+    def to_html(self, path: str | PathLike[str], *, about: Sequence[str] = (), force: bool = False) -> None:
+        """Write the comparison as one page that opens anywhere, offline. Needs the extra `report`.
+
+        Parameters
+        ----------
+        path : path
+            Where to write it.
+        about : sequence of str
+            What was compared, such as the file and its columns; the first line of the page.
+        force : bool
+            Overwrite the file if it exists.
+        """
+        from localparity.report.page._comparison import write_comparison
+
+        write_comparison(Path(path), self, about, force=force)
 
     def plot(self, ax: Any = None) -> ComparisonDisplay:
         """Draw average precision against MCDP.
@@ -309,11 +416,26 @@ def _best(outcomes: Sequence[Outcome]) -> Outcome:
     return max(ranked, key=lambda outcome: outcome.validation.average_precision)
 
 
+def _beside(outcome: Outcome, baseline: Baseline) -> str:
+    """How an outcome and the baseline do on the test part, with the interval of each difference."""
+    test, other, found = outcome.test, baseline.test, outcome.differences
+    assert found is not None
+    compared = (
+        ("MCDP", test.mcdp, other.mcdp, found.mcdp),
+        ("AP", test.average_precision, other.average_precision, found.average_precision),
+        ("accuracy", test.accuracy, other.accuracy, found.accuracy),
+    )
+    return ", ".join(
+        f"{name} {percent(own or 0.0)} against {percent(base or 0.0)} "
+        f"({signed_points(change.low, change.high)} points)"
+        for name, own, base, change in compared
+    )
+
+
 def _words(outcome: Outcome) -> str:
-    setting = f" ({outcome.setting})" if outcome.setting else ""
     test, interval = outcome.test, outcome.test.interval
     ends = "" if interval is None else f" ({percent(interval.low)} to {percent(interval.high)})"
     return (
-        f"{outcome.name}{setting}, with AP {percent(test.average_precision)} and MCDP "
+        f"{outcome.title}, with AP {percent(test.average_precision)} and MCDP "
         f"{percent(test.mcdp)}{ends} on test data"
     )

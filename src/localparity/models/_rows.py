@@ -148,7 +148,7 @@ def drop_copies(features: Any, *others: NDArray[Any]) -> IntArray | None:
 class TrainingRows(NamedTuple):
     """Features, labels 0 and 1, group codes and weights, with the names of classes and groups.
 
-    `weighted` says whether the caller gave weights; without them they are 1.
+    `weighted` says whether the caller gave weights; without them they are 1. `scores` are a baseline's.
     """
 
     features: Any
@@ -158,6 +158,7 @@ class TrainingRows(NamedTuple):
     classes: NDArray[Any]
     group_names: tuple[Group, ...]
     weighted: bool = False
+    scores: FloatArray | None = None
 
     @property
     def size(self) -> int:
@@ -198,6 +199,7 @@ class TrainingRows(NamedTuple):
             labels=self.labels[indexes],
             groups=self.groups[indexes],
             weights=self.weights[indexes],
+            scores=None if self.scores is None else self.scores[indexes],
         )
 
     def without_copies(self) -> TrainingRows:
@@ -284,10 +286,16 @@ def coded_predictions(
 
 
 def check_training_rows(
-    owner: Any, X: Any, y: ArrayLike, sensitive_features: Groups, sample_weight: ArrayLike | None = None
+    owner: Any,
+    X: Any,
+    y: ArrayLike,
+    sensitive_features: Groups,
+    sample_weight: ArrayLike | None = None,
+    y_score: ArrayLike | None = None,
 ) -> TrainingRows:
     """Check what `fit` was given on behalf of `owner`; the features are X as it is."""
-    check_indexes({"X": X, "y": y, _GROUPS: sensitive_features, "sample_weight": sample_weight})
+    given = {"X": X, "y": y, _GROUPS: sensitive_features, "sample_weight": sample_weight, "y_score": y_score}
+    check_indexes(given)
     n_rows = _num_samples(X)
     targets = as_classes(owner, y, n_rows)
     weights = as_row_weights(sample_weight, n_rows)
@@ -301,7 +309,10 @@ def check_training_rows(
     if not counts.all():
         raise InputError(f"group {names[int(np.argmin(counts))]!r} has no row of weight above 0")
     weighted = sample_weight is not None
-    return TrainingRows(X, labels, groups, weights, classes, names, weighted).without_copies()
+    scores = None if y_score is None else as_scores(y_score, (0.0, 1.0), "y_score")[0].astype(np.float64)
+    if scores is not None:
+        check_rows("y_score", scores.size, n_rows, "X")
+    return TrainingRows(X, labels, groups, weights, classes, names, weighted, scores).without_copies()
 
 
 def check_two_classes(classes: NDArray[Any]) -> None:

@@ -14,14 +14,16 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from localparity._text import isolated, outward_points, percent, visible
+from localparity._text import isolated, outward_points, percent, signed_points, visible
 from localparity.auditing._answer import Answer, GroupShare, PairGap
 from localparity.auditing._document import Document
 from localparity.auditing._tables import ReportTable, Section
 from localparity.auditing._wording import Step
+from localparity.metrics._within import verdict_on
 
 if TYPE_CHECKING:
-    from localparity.models._outcomes import ModelComparison
+    from localparity.models._dominance import Baseline
+    from localparity.models._outcomes import ModelComparison, Outcome
 
 MOST_LINES = 25
 NARROWEST, WIDEST = 60, 100
@@ -253,25 +255,30 @@ class TerminalComparison:
 
 
 def comparison_lines(comparison: ModelComparison, about: str, width: int = 80) -> list[Text]:
-    """What to use, the models with the smallest MCDP on test data first, and what is known of them."""
+    """The answer, the models with the smallest MCDP on test data first, and what is known of them."""
     opening, *others = comparison.sentences
     is_within = comparison.recommended in comparison.within_on_test
+    mark, baseline = "USE" if is_within else "ABOVE", comparison.baseline
+    if baseline is not None:
+        mark = "DOMINATED" if comparison.dominating else "NONE FOUND"
     lines = [_line(visible(f"{about}  {sum(comparison.rows):,} people"), "dim"), Text("")]
-    lines += _marked("USE" if is_within else "ABOVE", opening, width, "bold")
+    lines += _marked(mark, opening, width, "bold")
     ranked = sorted(comparison.outcomes, key=lambda outcome: outcome.test.mcdp)
+    if baseline is not None:
+        lines += _against_baseline(ranked, baseline, width)
     title = f"MCDP({comparison.epsilon:g}) of {comparison.rows[2]:,} people held out"
-    head, *names = _column([title, *(outcome.name for outcome in ranked)], width - 46)
-    confidence = next(one.confidence for outcome in ranked if (one := outcome.test.interval) is not None)
+    head, *names = _column([title, *comparison.measured], width - 46)
+    tests = comparison.measured.values()
+    confidence = next(test.interval.confidence for test in tests if test.interval is not None)
     lines += [
         Text(""),
         _line(f"  {head}  points  {f'{100.0 * confidence:g}%':>9}     AP    AUC  bound", "dim"),
     ]
-    for name, outcome in zip(names, ranked, strict=True):
-        test = outcome.test
+    for name, test in zip(names, tests, strict=True):
         assert test.interval is not None
         ends = outward_points(test.interval.low, test.interval.high, unit=False)
         fractions = ["-" if one is None else f"{one:.3f}" for one in (test.average_precision, test.auc)]
-        word = comparison.verdict(outcome)
+        word = verdict_on(test.interval, comparison.max_mcdp)
         numbers = f"{100.0 * test.mcdp:>6.1f}  {ends:>9}  {fractions[0]:>5}  {fractions[1]:>5}"
         lines.append(_line(f"  {name}  {numbers}  {word}"))
     lines.append(Text(""))
@@ -283,10 +290,26 @@ def comparison_lines(comparison: ModelComparison, about: str, width: int = 80) -
     if best.accuracy is not None and best.brier is not None and best.calibration_error is not None:
         right = f"It is right for {percent(best.accuracy)} of the people held out, with a Brier score of "
         right += f"{best.brier:.3f} and a calibration error of {percent(best.calibration_error)}."
-        lines += _marked("", right, width)
+        lines += _marked("", right, width) if baseline is None else []
     trained, chosen, _ = comparison.rows
     assumed = f"Trained on {trained:,} people, chosen on {chosen:,}. Rows are assumed to be independent."
     return lines + _marked("", assumed, width, "dim")
+
+
+def _against_baseline(ranked: Sequence[Outcome], baseline: Baseline, width: int) -> list[Text]:
+    """A row for each alternative: how it differs from the baseline, and whether it dominates it."""
+    head, *names = _column(["less baseline, in points", *(outcome.name for outcome in ranked)], width - 57)
+    confidence = f"{100.0 * (1.0 - 2.0 * baseline.error):g}%"
+    lines = [_line(f"  {head}  {'MCDP ' + confidence:>14}  {'AP':>12}  {'accuracy':>12}", "dim")]
+    for name, outcome in zip(names, ranked, strict=True):
+        found = outcome.differences
+        assert found is not None
+        cells = [
+            signed_points(one.low, one.high) for one in (found.mcdp, found.average_precision, found.accuracy)
+        ]
+        word = "dominates" if found.dominates(baseline.margin) else "-"
+        lines.append(_line(f"  {name}  {cells[0]:>14}  {cells[1]:>12}  {cells[2]:>12}  {word}"))
+    return [Text(""), *lines]
 
 
 # Everything else, for whoever asks: tables and sentences.

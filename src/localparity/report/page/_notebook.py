@@ -14,11 +14,10 @@ from localparity.counts._disclosure import few_people
 from localparity.report.displays._base import thin_thresholds
 from localparity.report.page._data import PageModel
 from localparity.report.page._page import (
-    Dots,
     chips_of,
+    comparison_dots,
     explained_dots,
     explained_drawing,
-    gap_dot,
     ratio_drawing,
     shown_model,
     style_parts,
@@ -139,18 +138,10 @@ def explanation_html(explanation: Explanation) -> str | None:
 
 def comparison_html(comparison: ModelComparison) -> str | None:
     """The models at their MCDP on the test part, or nothing where jinja2 is not installed."""
-    rows = []
-    for outcome in sorted(comparison.outcomes, key=lambda outcome: outcome.test.mcdp):
-        interval = outcome.test.interval
-        assert interval is not None
-        note = f"AP {outcome.test.average_precision:.3f}"
-        rows.append(gap_dot(outcome.name, note, outcome.test.mcdp, interval))
-    bound = comparison.max_mcdp
-    top = 1.05 * max(bound, *(row.high or 0.0 for row in rows))
-    caption = f"MCDP({comparison.epsilon:g}) on test data in points; dashed: the bound"
     try:
         parts = template("parts.html.j2").module
     except ImportError:
         return None
-    dots = parts.dots(Dots(caption=caption, rows=rows, top=top, limit=bound), True)
-    return card(f"Recommended: {comparison.recommended.name}", dots)
+    recommended = f"Recommended: {comparison.recommended.name}"
+    line = recommended if comparison.baseline is None else comparison.sentences[0]
+    return card(line, parts.dots(comparison_dots(comparison), True))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from localparity.auditing import Explanation
     from localparity.auditing._answer import Answer
     from localparity.auditing._audit import Audit
+    from localparity.models._outcomes import ModelComparison
     from localparity.uncertainty import ImpactRatioCurve
 
 
@@ -258,6 +259,21 @@ def model_dots(document: Document) -> Dots:
     caption = f"MCDP({document.first.findings[0].epsilon:g}) of each model in points, with its interval"
     limit = "" if bound is None else f"; dashed: the bound of {points(bound)}"
     return Dots(caption=caption + limit, rows=rows, top=top, limit=bound)
+
+
+def comparison_dots(comparison: ModelComparison) -> Dots:
+    """The models of a comparison at their MCDP on test data; dashed, that of the baseline, or the bound."""
+    rows = []
+    for name, test in comparison.measured.items():
+        assert test.interval is not None
+        kind = "half" if name not in comparison.models and comparison.baseline is not None else ""
+        rows.append(gap_dot(name, f"AP {test.average_precision:.3f}", test.mcdp, test.interval, kind))
+    limit, dashed = comparison.max_mcdp, "the bound"
+    if comparison.baseline is not None:
+        limit, dashed = comparison.baseline.test.mcdp, "the baseline"
+    top = 1.05 * max(limit, *(row.high or 0.0 for row in rows))
+    caption = f"MCDP({comparison.epsilon:g}) on test data in points; dashed: {dashed}"
+    return Dots(caption=caption, rows=rows, top=top, limit=limit)
 
 
 # What carries a gap: the features ranked by what remains, and the gap before and after.
