@@ -268,16 +268,19 @@ _MOST_EXPLAINED = 12
 
 def explained_dots(explanation: Explanation) -> Dots:
     """The whole gap, and what remains of it among people alike in a feature or in several."""
-    rows = [gap_dot("all people", "", explanation.total.estimate, explanation.total, "half")]
+    rows = [gap_dot("all people", "", explanation.total.estimate, explanation.total)]
     ranked = [gap for gap in explanation.features if gap.remaining is not None][:_MOST_EXPLAINED]
-    for gap in (*ranked, *explanation.sets, *filter(None, [explanation.allowed])):
+    allowed = set() if explanation.allowed is None else set(explanation.allowed.features)
+    shown = (*ranked, *explanation.sets, *filter(None, [explanation.allowed]))
+    for features, gap in {frozenset(gap.features): gap for gap in shown}.items():
         if gap.remaining is not None:
-            allowed = "allowed" if gap is explanation.allowed else f"AUC {gap.group_auc.estimate:.2f}"
-            rows.append(gap_dot(gap.short_name, allowed, gap.remaining.estimate, gap.remaining))
+            note = f"AUC {gap.group_auc.estimate:.2f}{', allowed' if features == allowed else ''}"
+            rows.append(gap_dot(gap.short_name, note, gap.remaining.estimate, gap.remaining))
     top = 1.05 * max(row.high or 0.0 for row in rows) or 1.0
     confidence = f"{100 * explanation.confidence:g}%"
     caption = (
-        f"Gap in points among people alike in a feature, with its {confidence} interval; dashed: all people"
+        f"Gap in points among people alike in a feature, with its {confidence} interval; dashed: all people. "
+        "AUC: how well the feature tells the groups apart, from 0.5 (not at all) to 1"
     )
     return Dots(caption=caption, rows=rows, top=top, limit=explanation.total.estimate)
 
