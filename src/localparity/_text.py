@@ -173,10 +173,10 @@ def run_text(low: float, high: float, whole: bool) -> str:
     >>> run_text(2.0, 6.0, whole=True), run_text(2.0, 3.0, whole=True)
     ('from 2 to 5', 'of 2')
     >>> run_text(0.4, 0.6, whole=False)
-    'from 0.4 up to, but not including, 0.6'
+    'from 0.4 to just below 0.6'
     """
     if not whole:
-        return "from {} up to, but not including, {}".format(*round_inward(low, high))
+        return "from {} to just below {}".format(*round_inward(low, high))
     first, last = number_text(low), number_text(high - 1.0)
     return f"of {first}" if first == last else f"from {first} to {last}"
 
