@@ -149,6 +149,23 @@ def capitalised(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
+_PLURALS = {"people", "men", "women", "males", "females", "boys", "girls", "adults", "children"}
+
+
+def people_of(name: str) -> str:
+    """The people of a group in a sentence.
+
+    Examples
+    --------
+    >>> people_of("Male"), people_of("older women"), people_of("> 34")
+    ('Male people', 'older women', 'people of group > 34')
+    """
+    if not name[:1].isalpha():
+        return f"people of group {name}"
+    words = name.split()
+    return isolated(name) if words[-1].lower() in _PLURALS else f"{isolated(name)} people"
+
+
 def points_text(gap: float) -> str:
     """A gap that is not 0, in whole percentage points rounded down; below one, to its first digit.
 

@@ -195,7 +195,10 @@ def header_rows(audit: Audit) -> list[tuple[str, str]]:
         columns = [(use, [name] if isinstance(name, str) else name) for use, name in found.columns.items()]
         rows.append(("Columns", "; ".join(f"{use} {', '.join(names)}" for use, names in columns)))
         rows += [("Date", found.date), ("Call", found.call)]
-        rows += [(f"sha256 of {file.name}", file.sha256 or "unknown") for file in files[:_MOST_FILES]]
+        rows += [
+            ("sha256" if len(files) == 1 else f"sha256 of file {i}", file.sha256 or "unknown")
+            for i, file in enumerate(files[:_MOST_FILES], 1)
+        ]
     seed = None if found is None else found.seed
     version = __version__ if found is None else found.version
     return [

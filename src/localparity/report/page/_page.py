@@ -19,6 +19,7 @@ import numpy as np
 from localparity._io._files import write_new
 from localparity._text import group_text, number_text, outward_points, points, whole_percent
 from localparity._validation import require
+from localparity.auditing._answer import FEW_PEOPLE
 from localparity.auditing._document import FEW_CUTOFFS, MIN_RATIO, Document, DocumentKeywords
 from localparity.auditing._tables import ReportTable
 from localparity.report.displays._base import thin_steps
@@ -181,10 +182,12 @@ class Dots:
         return f"{100.0 * number / self.top:.2f}%"
 
 
-def gap_dot(name: str, note: str, gap: float, interval: Ends, kind: str = "") -> Dot:
-    """A gap with its interval, in points."""
+def gap_dot(
+    name: str, note: str, gap: float, interval: Ends, kind: str = "", bound: float | None = None
+) -> Dot:
+    """A gap with its interval, in points that tell it from the bound."""
     low, high = interval.low, interval.high
-    text = f"{points(gap).split()[0]} ({outward_points(low, high, unit=False)})"
+    text = f"{points(gap, bound).split()[0]} ({outward_points(low, high, unit=False)})"
     return Dot(name=name, note=note, value=gap, low=low, high=high, text=text, kind=kind)
 
 
@@ -225,7 +228,7 @@ def pair_dots(answer: Answer) -> list[Dots]:
         rows = [
             gap_dot(
                 pair.names if pair.label is None else f"{pair.names}, label {pair.label}",
-                "few people" if pair.too_small else "",
+                f"{min(pair.people):,} people" if min(pair.people) < FEW_PEOPLE else "",
                 pair.gap,
                 pair,
                 kind,
@@ -250,9 +253,10 @@ def model_dots(document: Document) -> Dots:
     for name, audit in document.audits.items():
         finding, answer = audit.findings[0], document.answer(name)
         accuracy = {"AP": answer.average_precision, "AUC": answer.auc}
-        note = ", ".join(f"{what} {value:.3f}" for what, value in accuracy.items() if value is not None)
+        told = [f"{what} {value:.3f}" for what, value in accuracy.items() if value is not None]
+        note = ", ".join([*told, *([] if answer.bound is None else [answer.bound.verdict])])
         kind = "" if answer.status == "disparity" else "chance"
-        rows.append(gap_dot(document.short_names[name], note, finding.mcdp, finding.interval, kind))
+        rows.append(gap_dot(document.short_names[name], note, finding.mcdp, finding.interval, kind, bound))
     rows.sort(key=lambda row: row.value or 0.0)
     top = 1.05 * max([*(row.high or 0.0 for row in rows), bound or 0.0]) or 1.0
     caption = f"MCDP({document.first.findings[0].epsilon:g}) of each model in points, with its interval"
