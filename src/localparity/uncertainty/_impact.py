@@ -17,8 +17,8 @@ from localparity._validation import (
     as_choice,
     as_count,
     as_fraction,
-    as_number,
     as_probability,
+    as_threshold,
     setting,
     unknown_name,
 )
@@ -309,12 +309,7 @@ class ImpactRatioCurve:
         tuple of ImpactRatio
             One for each group, in the order of `groups`.
         """
-        cutoff = as_number(cutoff, "cutoff")
-        low, high = self.score_range
-        if not low <= cutoff <= high:
-            raise InputError(
-                f"must be inside {setting('score_range')} ({low}, {high}), got {cutoff:g}", "cutoff"
-            )
+        cutoff = as_threshold(cutoff, self.score_range, "cutoff")
         place = self.selection.place(cutoff, self.resolution, self.score_range)
         if place < 0:
             first = f"{self.cutoffs[0]:g}"
