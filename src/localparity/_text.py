@@ -149,6 +149,23 @@ def capitalised(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
+_PLURALS = {"people", "men", "women", "males", "females", "boys", "girls", "adults", "children"}
+
+
+def people_of(name: str) -> str:
+    """The people of a group in a sentence.
+
+    Examples
+    --------
+    >>> people_of("Male"), people_of("older women"), people_of("> 34")
+    ('Male people', 'older women', 'people of group > 34')
+    """
+    if not name[:1].isalpha():
+        return f"people of group {name}"
+    words = name.split()
+    return isolated(name) if words[-1].lower() in _PLURALS else f"{isolated(name)} people"
+
+
 def points_text(gap: float) -> str:
     """A gap that is not 0, in whole percentage points rounded down; below one, to its first digit.
 
@@ -173,10 +190,10 @@ def run_text(low: float, high: float, whole: bool) -> str:
     >>> run_text(2.0, 6.0, whole=True), run_text(2.0, 3.0, whole=True)
     ('from 2 to 5', 'of 2')
     >>> run_text(0.4, 0.6, whole=False)
-    'from 0.4 up to, but not including, 0.6'
+    'from 0.4 to just below 0.6'
     """
     if not whole:
-        return "from {} up to, but not including, {}".format(*round_inward(low, high))
+        return "from {} to just below {}".format(*round_inward(low, high))
     first, last = number_text(low), number_text(high - 1.0)
     return f"of {first}" if first == last else f"from {first} to {last}"
 

@@ -193,6 +193,28 @@ def test_three_groups_have_the_gap_of_the_worst_pair() -> None:
     assert gap.remaining.estimate == pytest.approx(expected, abs=1e-12)
 
 
+def test_small_groups_are_left_out_and_the_pair_is_named() -> None:
+    table, _, score = people(900)
+    group = np.repeat(["a", "b", "c", "tiny"], [300, 300, 280, 20])
+    score = np.where(group == "c", score**2, score)
+    why = lp.explain(score, table[["job"]], sensitive_features=group, random_state=0)
+    large = group != "tiny"
+    gaps = {
+        pair: lp.mcdp(None, score[mine], sensitive_features=group[mine])
+        for pair in combinations("abc", 2)
+        for mine in [np.isin(group, pair)]
+    }
+    assert why.total.estimate == lp.mcdp(None, score[large], sensitive_features=group[large])
+    assert set(why.pair) == set(max(gaps, key=gaps.get))
+    assert why.groups_left_out == ("tiny",)
+    first, _, last = why.sentences
+    assert f"The largest gap is {100 * why.total.estimate:.0f} points" in first
+    assert first.endswith(f", between {why.pair[0]} and {why.pair[1]}.")
+    assert last == "Left out (fewer than 50 people): tiny."
+    alone = lp.explain(score[large], table[["job"]][large], sensitive_features=group[large], random_state=0)
+    assert (alone.total, alone.groups_left_out) == (why.total, ())
+
+
 def test_of_many_people_some_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_explain, "MOST_ROWS", 400)
     table, group, score = people()
@@ -321,7 +343,7 @@ def test_a_small_group_without_counterparts_does_not_overlap() -> None:
     job = table["job"].where((group != "few") | (np.arange(2000) % 40 > 0), "monk")
     (gap,) = lp.explain(score, job.to_frame(), sensitive_features=group, random_state=0).features
     assert gap.without_counterpart == pytest.approx(0.5)
-    assert "50% of a group have no counterpart" in str(gap.reason)
+    assert "50% of a group has no counterpart" in str(gap.reason)
 
 
 def test_weights_that_depend_on_the_group_leave_what_remains_as_it_is() -> None:

@@ -35,9 +35,9 @@ def test_cutoffs_that_were_not_computed_are_not_spoken_of() -> None:
     audit = lp.audit(None, scores, sensitive_features=groups, score_range=(1, 10), n_resamples=0)
     few = RatioResult.of(audit, 0.99, 10)
     assert few.curve.cutoffs.size < few.cutoffs == 10
-    assert few.sentences[0].startswith("None of the cutoffs that were computed keeps")
-    assert "The lowest ratio that was computed is" in few.sentences[1]
-    assert any(f"at {few.curve.cutoffs.size} of 10 cutoffs only" in sentence for sentence in few.sentences)
+    assert few.sentences[0].startswith("None of the computed cutoffs keeps")
+    assert "The lowest computed ratio is" in few.sentences[1]
+    assert any(f"at only {few.curve.cutoffs.size} of 10 cutoffs" in sentence for sentence in few.sentences)
     drawing = ratio_drawing(few.curve, 0.99)
     assert drawing.paths == []
     dots = sum('class="first"' in part for part in drawing.parts)
@@ -53,3 +53,16 @@ def test_two_scores_leave_a_dot() -> None:
     result = RatioResult.of(audit, 0.8, 10)
     assert result.curve.selection.complete
     assert sum(part.startswith("<circle") for part in ratio_drawing(result.curve, 0.8).parts) == 2
+
+
+def test_cutoffs_that_select_most_people_are_called_so() -> None:
+    rng = np.random.default_rng(0)
+    asked = {"sensitive_features": np.repeat(["f", "m"], 2000), "n_resamples": 0}
+    scores = rng.random(4000) ** np.repeat([3.0, 1.0], 2000)
+    apart = RatioResult.of(lp.audit(None, scores, **asked), 0.8, 10)
+    (safe,) = apart.safe.by_band
+    least = min(np.mean(scores[:2000] > cutoff) for cutoff in apart.curve.cutoffs if cutoff < safe.high)
+    assert least >= 0.75
+    assert f"That selects at least {int(100 * least)}% of every group" in apart.sentences[1]
+    alike = RatioResult.of(lp.audit(None, rng.random(4000), **asked), 0.8, 10)
+    assert not any("of every group" in sentence for sentence in alike.sentences)

@@ -73,3 +73,24 @@ def test_a_machine_at_its_limits_is_no_fault_of_ours(
     told = run("reproduce", "tables", "--out", tmp_path)
     assert told.returncode == 2
     assert told.stderr.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["plan", "--group-sizes", "30,30", "--mcdp", "2"], "--mcdp must be between 0 and 1, got 2"),
+        (["plan", "--group-sizes", "30,30", "--monitor", "x"], "'--monitor': "),
+        (["audit", "{file}", "--cutoff", "7"], "--cutoff must be inside --score-range (0.0, 1.0), got 7"),
+    ],
+)
+def test_wrong_usage_is_said_in_plain_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words, message
+) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("p,sex\n0.1,f\n0.4,f\n0.6,m\n0.9,m\n")
+    more = ["--score", "p", "--group", "sex", "--min-group-size", "1"] if words[0] == "audit" else []
+    assert run_here(monkeypatch, *(word.format(file=path) for word in words), *more) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert "Input should" not in said
+    assert "takes about" not in said

@@ -30,9 +30,9 @@ def test_safe_cutoffs_and_the_lowest_ratio_on_the_terminal(scores: Path) -> None
     found = run("audit", scores, *ASKED, "--min-ratio", 0.8)
     assert (found.returncode, found.stderr) == (0, "")
     text = " ".join(found.stdout.split())
-    assert "Any cutoff from 0 up to, but not including, 0.0" in text
+    assert "Any cutoff from 0 to just below 0.0" in text
     assert "keeps every group's ratio at or above 0.8 with 95% confidence." in text
-    assert "The lowest ratio that was computed is 0." in text
+    assert "The lowest computed ratio is 0." in text
     assert "The most accurate of them" in text
     assert "Selection ratios" not in run("audit", scores, *ASKED).stdout
 

@@ -48,11 +48,20 @@ def test_a_limit_of_one_changes_nothing():
 
 
 def test_whole_scores_stay_whole_and_shared_scores_stay_where_they_are():
-    counts = counts_of([1] * 12 + [2, 4, 5] + [3] * 12, ["a"] * 15 + ["b"] * 12, score_range=(1, 10))
+    counts = counts_of([1] * 8 + [2, 4, 5] + [3] * 12, ["a"] * 11 + ["b"] * 12, score_range=(1, 10))
     shown = lp.counts.disclosed(counts)
     assert shown.atoms["a", None].scores.tolist() == [2.0]
     assert shown.atoms["b", None].scores.tolist() == [3.0]
     assert shown.atoms["b", None].rows.tolist() == [12]
+
+
+def test_a_score_that_many_share_takes_its_few_neighbours():
+    """560 people within 0.0001 would otherwise be drawn next to the score that nearly all of them have."""
+    scores = np.concatenate([[0.0011] * 3, [0.0012] * 557, np.linspace(0.1, 0.9, 441)])
+    shown = lp.counts.disclosed(counts_of([*scores, *[0.5] * 12], ["a"] * 1001 + ["b"] * 12))
+    first = shown.atoms["a", None]
+    assert (first.scores[0], first.rows[0]) == (0.0012, 560)
+    assert shown.rank_error <= 10 / 1001
 
 
 def test_weights_stay_with_their_people():

@@ -19,13 +19,13 @@ from localparity.results import Window
     [
         (
             Window(0.21, 0.29, 0.18, "men", "women", ("men", "women")),
-            "At every cutoff from 0.21 to 0.289, people in men are at least 18 points more likely than people in "
+            "At every cutoff from 0.21 to 0.289, men are at least 18 points more likely than "
             "women to score above it.",
         ),
         (
             Window(0.30001, 0.30002, 0.5, "everyone", ("f", "old"), (("f", "old"), "everyone"), 1),
             "Among people with label 1, at a cutoff of 0.30001, people overall are at least 50 points more likely "
-            "than people in f × old to score above it.",
+            "than f × old people to score above it.",
         ),
         (
             Window(0.0, 1.0, 0.0, None, None, ("a", "b")),
@@ -38,7 +38,7 @@ from localparity.results import Window
         ),
         (
             Window(2.0, 3.0, 0.0004, "a", "b", ("a", "b"), whole=True),
-            "At a cutoff of 2, people in a are at least 0.04 points more likely than people in b to score above "
+            "At a cutoff of 2, a people are at least 0.04 points more likely than b people to score above "
             "it.",
         ),
     ],
@@ -152,11 +152,11 @@ def test_who_has_the_better_outcome_depends_on_what_a_high_score_means() -> None
     where = "At every cutoff from 0.23 to 0.329, "
     assert window.sentence == window.sentence_for(None) == window.sentence_for()
     assert window.sentence_for("better") == (
-        where + "people in Female are at least 27 points less likely than people in Male to score above it, "
+        where + "Female people are at least 27 points less likely than Male people to score above it, "
         "which is the better outcome."
     )
     assert window.sentence_for("worse") == (
-        where + "people in Male are at least 27 points more likely than people in Female to score above it, "
+        where + "Male people are at least 27 points more likely than Female people to score above it, "
         "which is the worse outcome."
     )
     turning = Window(0.1, 0.2, 0.5, None, None, ("a", "b"))

@@ -176,3 +176,24 @@ def test_many_clear_pairs_are_folded_and_none_is_lost() -> None:
     assert (more.is_open, more.caption) == (False, f"{len(more.rows)} more that differ clearly")
     assert len(clear.rows) + len(more.rows) == audit.answer.states["clear"] > 8
     assert sum(len(dots.rows) for dots in shown) == 21
+
+
+def test_a_score_that_many_share_leaves_the_chart_and_its_cutoff() -> None:
+    """A tenth of both groups have one score, which trees often give, and three people score just below it."""
+    rng = np.random.default_rng(0)
+    scores = np.round(np.r_[[0.0011] * 3, [0.0012] * 200, rng.beta(2, 3, 1797), rng.beta(3, 2, 2000)], 4)
+    scores[2000:2203] = scores[:203]
+    audit = lp.audit(None, scores, sensitive_features=np.repeat(["f", "m"], 2000), n_resamples=99)
+    text = render_page(Document(audits={"scores": audit}))
+    assert 'class="plot"' in text
+    assert f'Share above <span class="at">{audit.answer.cutoff_text}</span>' in text
+
+
+def test_groups_that_are_too_small_to_draw_keep_the_cutoff_and_say_why() -> None:
+    scores = np.linspace(0.0, 0.8, 60)
+    audit = lp.audit(
+        None, [*scores, *scores + 0.2], sensitive_features=np.repeat(["f", "m"], 60), n_resamples=0
+    )
+    text = render_page(Document(audits={"scores": audit}))
+    assert "No chart: the groups have too few people" in text
+    assert f'Share above <span class="at">{audit.answer.cutoff_text}</span>' in text

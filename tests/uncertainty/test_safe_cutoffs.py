@@ -85,7 +85,7 @@ def test_sentences_say_what_is_not_safe() -> None:
     assert few.sentence.startswith(
         "No cutoff keeps every group's ratio at or above 0.8 with 95% confidence; "
     )
-    assert few.sentence.endswith("in these data, any cutoff from 0 up to, but not including, 0.9 does.")
+    assert few.sentence.endswith("in these data, any cutoff from 0 to just below 0.9 does.")
     apart = lp.Predictions.from_arrays(None, [0.0, 0.0, 0.5, 1.0], sensitive_features=["a", "a", "b", "b"])
     found = lp.impact_ratio_curve(apart).safe_cutoffs()
     assert found.sentence.startswith("No cutoff keeps")
@@ -94,7 +94,7 @@ def test_sentences_say_what_is_not_safe() -> None:
     assert estimated.sentence == "No cutoff keeps every group's ratio at or above 0.8 in these data."
     loose = lp.impact_ratio_curve(apart, confidence=None).safe_cutoffs(min_ratio=0)
     assert loose.sentence == (
-        "Any cutoff from 0 up to, but not including, 1 keeps every group's ratio at or above 0 in these data."
+        "Any cutoff from 0 to just below 1 keeps every group's ratio at or above 0 in these data."
     )
 
 
@@ -113,9 +113,7 @@ def test_ranges_far_narrower_than_the_widest_are_not_named() -> None:
         lp.Predictions.from_arrays(None, scores, sensitive_features=["a"] * 3 + ["b"] * 3), confidence=None
     ).safe_cutoffs(min_ratio=1)
     assert len(found.by_estimate) == 2
-    assert found.sentence.startswith(
-        "Any cutoff from 0 up to, but not including, 0.5, or in a narrower range,"
-    )
+    assert found.sentence.startswith("Any cutoff from 0 to just below 0.5, or in a narrower range,")
 
 
 def test_whole_scores_and_the_top_of_the_range() -> None:
@@ -137,7 +135,7 @@ def test_whole_scores_and_the_top_of_the_range() -> None:
         higher_is="worse",
     ).safe_cutoffs()
     assert [each.text for each in full.by_estimate] == [
-        *["from 0.5 up to, but not including, 1", "of 1"][:0],
+        *["from 0.5 to just below 1", "of 1"][:0],
         "from 0.5 to 1",
     ]
     end = lp.impact_ratio_curve(
@@ -165,8 +163,8 @@ def test_the_worst_ratio_in_a_sentence() -> None:
     found = lp.impact_ratio_curve(rows((100, 100), 0.2)).safe_cutoffs()
     assert found.worst_cutoff == 0.79
     assert "The lowest ratio is 0.00 (95% interval 0.00 to" in found.worst_sentence
-    assert "at a cutoff of 0.79, 0.00% of a are selected, and 20 more" in found.worst_sentence
-    assert found.worst_sentence.endswith("to reach the rate of b.")
+    assert "at a cutoff of 0.79, 0.00% of a are selected; 20 more" in found.worst_sentence
+    assert found.worst_sentence.endswith("would match the rate of b.")
     bare = lp.impact_ratio_curve(rows((100, 100), 0.2), confidence=None).safe_cutoffs()
     assert "The lowest ratio is 0.00: at" in bare.worst_sentence
     assert bare.to_dict()["worst_cutoff"] == bare.worst_cutoff

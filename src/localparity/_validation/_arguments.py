@@ -85,11 +85,11 @@ def as_search(search: Any, choices: Iterable[str], epsilon: float) -> str:
     return chosen
 
 
-def as_threshold(threshold: Any, score_range: ScoreRange) -> float:
+def as_threshold(threshold: Any, score_range: ScoreRange, name: str = "threshold") -> float:
     """A threshold inside the score range, in the scores' own units."""
     low, high = score_range
     expected = f"inside {setting('score_range')} ({low}, {high})"
-    return _such(threshold, "threshold", lambda number: low <= number <= high, expected)
+    return _such(threshold, name, lambda number: low <= number <= high, expected)
 
 
 def as_rng(random_state: Seed) -> np.random.Generator:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
 
 from localparity._text import capitalised, group_text, number_text, percent, points
 from localparity._validation import InputError, as_count
@@ -48,6 +51,7 @@ MOST_LISTED = 600
 MIN_RATIO = 0.8
 """The four-fifths rule: the ratio that is drawn where no other is asked for."""
 _MOST_NUMBERS = 20_000_000
+_MOST_PEOPLE = 0.75
 FEW_CUTOFFS = 10
 """Fewer cutoffs than this, of more, are so few that a curve through them would say what is not known."""
 
@@ -71,6 +75,14 @@ class RatioResult:
         return cls(curve, curve.safe_cutoffs(min_ratio), min_group_size, every.cutoffs.size)
 
     @property
+    def _least_selected(self) -> float:
+        """The lowest rate of any group at any safe cutoff; 0 where none is safe."""
+        cutoffs = self.curve.cutoffs
+        ranges = self.safe.by_estimate if self.safe.by_band is None else self.safe.by_band
+        inside = [(cutoffs >= run.low) & ((cutoffs < run.high) | run.up_to_top) for run in ranges]
+        return float(self.curve.rates[:, np.any(inside, axis=0)].min(initial=1.0)) if inside else 0.0
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What is safe, where the ratio is lowest, and what that rests on."""
         found = [self.safe.sentence, self.safe.worst_sentence]
@@ -78,9 +90,12 @@ class RatioResult:
         if best is not None and best.accuracy is not None and best.best_cutoff is not None:
             found.insert(
                 1,
-                f"The most accurate of them, {number_text(best.best_cutoff, 4)}, is right about the label of "
-                f"{percent(best.accuracy)} of these people.",
+                f"The most accurate of them, {number_text(best.best_cutoff, 4)}, is right about "
+                f"{percent(best.accuracy)} of the labels.",
             )
+        if self._least_selected >= _MOST_PEOPLE:
+            share = f"{math.floor(100.0 * self._least_selected)}%"
+            found.insert(1, f"That selects at least {share} of every group, which may be of little use.")
         selected = "above" if self.curve.higher_is == "better" else "at or below"
         over = "the group with the highest rate" if self.curve.reference is None else "the reference group"
         how = f"People {selected} a cutoff are selected; a ratio is a group's rate over that of {over}."
@@ -92,9 +107,9 @@ class RatioResult:
         computed = self.curve.cutoffs.size
         if computed < (self.cutoffs if none_safe else min(FEW_CUTOFFS, self.cutoffs)):
             found.append(
-                f"Ratios are computed at {computed:,} of {self.cutoffs:,} cutoffs only, so that each "
-                f"step of every group has at least {self.min_group_size} people; leaving out small "
-                "groups allows more."
+                f"Ratios are computed at only {computed:,} of {self.cutoffs:,} cutoffs, so that each step "
+                f"of every group has at least {self.min_group_size} people. Without its small groups, an "
+                "audit has more."
             )
         return (*found, f"{how} {sure}")
 
@@ -180,7 +195,10 @@ def header_rows(audit: Audit) -> list[tuple[str, str]]:
         columns = [(use, [name] if isinstance(name, str) else name) for use, name in found.columns.items()]
         rows.append(("Columns", "; ".join(f"{use} {', '.join(names)}" for use, names in columns)))
         rows += [("Date", found.date), ("Call", found.call)]
-        rows += [(f"sha256 of {file.name}", file.sha256 or "unknown") for file in files[:_MOST_FILES]]
+        rows += [
+            ("sha256" if len(files) == 1 else f"sha256 of file {i}", file.sha256 or "unknown")
+            for i, file in enumerate(files[:_MOST_FILES], 1)
+        ]
     seed = None if found is None else found.seed
     version = __version__ if found is None else found.version
     return [

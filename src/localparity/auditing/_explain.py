@@ -43,7 +43,9 @@ from localparity._types import (
 from localparity._validation import InputError, as_frame, as_probability, as_rng, setting
 from localparity.counts._comparison import Comparison
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
+from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics import Interval, mcdp
+from localparity.metrics._gap_curve import each_gap_curve
 from localparity.predictions import Predictions
 from localparity.uncertainty import mcdp_interval
 
@@ -128,7 +130,7 @@ class ExplainedGap:
         if self.remaining is None:
             return f"{self.short_name}: {self.reason}."
         share = whole_percent(self.without_counterpart)
-        left_out = f" {share} of a group have no counterpart and are left out."
+        left_out = f" Up to {share} of a group has no counterpart and is left out."
         return (
             f"Among people alike in {self.short_name}, the gap is {_size(self.remaining)}."
             f"{left_out if self.without_counterpart >= 0.005 else ''}"
@@ -175,6 +177,8 @@ class Explanation:
     ----------
     total : Interval
         MCDP(0) of everyone.
+    pair : tuple of str
+        Of three groups or more, the two whose gap it is, the one that scores higher there first.
     features : tuple of ExplainedGap
         Each feature by itself, the one that explains most first; those without overlap last.
     sets : tuple of ExplainedGap
@@ -189,6 +193,10 @@ class Explanation:
         With a model, MCDP(0) when a feature is redrawn for everyone, given the other features.
     left_out : dict
         The columns that are not used, each with the reason.
+    groups_left_out : tuple of str
+        The groups of fewer than `min_group_size` people, who are not compared.
+    min_group_size : int
+        The fewest people of a group that is compared.
     curve : ExplainedCurve or None
         The gap at each cutoff before and after, among people alike in `chosen`.
     score_range : tuple of float
@@ -209,12 +217,15 @@ class Explanation:
     """
 
     total: Interval
+    pair: tuple[str, ...]
     features: tuple[ExplainedGap, ...]
     sets: tuple[ExplainedGap, ...]
     shares: Mapping[str, float]
     allowed: ExplainedGap | None
     uses: Mapping[str, float]
     left_out: Mapping[str, str]
+    groups_left_out: tuple[str, ...]
+    min_group_size: int
     curve: ExplainedCurve | None
     score_range: ScoreRange
     rows: int
@@ -230,10 +241,15 @@ class Explanation:
     def sentences(self) -> tuple[str, ...]:
         """The gap and what carries most of it, in words."""
         drawn = f"A random {self.rows:,} of {self.sampled_from:,} people were compared."
+        few = f"Left out (fewer than {self.min_group_size:,} people): {', '.join(self.groups_left_out)}."
+        gap = f"The gap is {_size(self.total)}."
+        if self.pair:
+            gap = f"The largest gap is {_size(self.total)}, between {' and '.join(self.pair)}."
         return (
-            f"The gap is {_size(self.total)}.",
+            gap,
             "The groups do not overlap in any feature." if self.chosen is None else self.chosen.sentence,
             *([drawn] if self.rows < self.sampled_from else []),
+            *([few] if self.groups_left_out else []),
         )
 
     @property
@@ -365,29 +381,39 @@ def explain(
     names = foretold(search.cells, len(search.cells), "weighing features")
     features = sorted((search.gap((name,)) for name in names), key=_rank)
     sets = search.best_sets([gap.features[0] for gap in features if gap.remaining is not None])
-    total = mcdp_interval(
-        predictions,
-        criterion=criterion,
-        min_group_size=min_group_size,
-        confidence=confidence,
-        random_state=rng,
-    )
+    large = np.bincount(predictions.group_codes[compared], minlength=len(predictions.groups)) > 0
+    few = [group for group, known in zip(predictions.groups, large.tolist(), strict=True) if not known]
+    counts = ScoreCounts.from_predictions(predictions).without(few)
+    total = mcdp_interval(counts, criterion=criterion, confidence=confidence, random_state=rng)
     allowed = search.gap(tuple(allow)) if allow else None
     chosen = allowed or next((gap for gap in features if gap.remaining is not None), None)
     return Explanation(
         total=total,
+        pair=_worst_pair(counts, criterion),
         features=tuple(features),
         sets=sets,
         shares=search.shares(max((gap.features for gap in sets[: _LARGEST_SET - 1]), key=len, default=())),
         allowed=allowed,
         uses={} if model is None else _uses(model, X, search, rows, score_range),
         left_out=left_out,
+        groups_left_out=tuple(map(group_text, few)),
+        min_group_size=min_group_size,
         curve=None if chosen is None or chosen.remaining is None else search.curve(chosen.features),
         score_range=predictions.score_range,
         rows=rows.size,
         sampled_from=compared.size,
         confidence=confidence,
     )
+
+
+def _worst_pair(counts: ScoreCounts, criterion: Criterion) -> tuple[str, ...]:
+    """The pair with the largest gap, the group that scores higher there first; nothing of two groups."""
+    if len(counts.groups) == 2:
+        return ()
+    curves = each_gap_curve(counts, Comparison(criterion))
+    window = max((curve.worst_window() for curve in curves), key=lambda window: window.gap)
+    lower_first = window.higher == window.groups[1]
+    return tuple(map(group_text, window.groups[::-1] if lower_first else window.groups))
 
 
 def _rank(gap: ExplainedGap) -> float:
@@ -720,7 +746,7 @@ class _Search:
         )
         if without > MOST_WITHOUT_COUNTERPART:
             share = whole_percent(without)
-            return replace(gap, reason=f"the groups do not overlap: {share} of a group have no counterpart")
+            return replace(gap, reason=f"the groups do not overlap: {share} of a group has no counterpart")
         if effective < LEAST_EFFECTIVE_SHARE:
             share = whole_percent(effective)
             return replace(gap, reason=f"the groups hardly overlap: the weights leave {share} of a group")

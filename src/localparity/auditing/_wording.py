@@ -17,11 +17,13 @@ from localparity._text import (
     number_text,
     outward_points,
     p_value_text,
+    people_of,
     points,
     points_text,
     whole_percent,
 )
 from localparity._types import Group
+from localparity.auditing._explain import LEAST_GROUP
 from localparity.auditing._missing import NOTHING_MISSING, mostly_missing
 from localparity.auditing._provenance import AuditedFile, target_of
 from localparity.counts._comparison import EVERYONE
@@ -331,10 +333,7 @@ def among_label(audit: Audit, label: int | None) -> str:
 
 def _people_of(group: Group) -> str:
     """The people of a group, in a sentence."""
-    if group is EVERYONE:
-        return "people overall"
-    name = group_text(group)
-    return f"{isolated(name)} people" if name[:1].isalpha() else f"people of group {name}"
+    return "people overall" if group is EVERYONE else people_of(group_text(group))
 
 
 def subject_of(audit: Audit) -> tuple[str, ...]:
@@ -400,9 +399,7 @@ def caveats_of(audit: Audit) -> str:
 _USUAL_BOUND = 0.05
 _FEWEST_FEATURES = 2
 """A file with fewer columns next to scores, groups and classes is one of scores, not of people to fit on."""
-_ELSEWHERE = (
-    "Fit a model within the bound: run localparity repair on a file that has its features and classes"
-)
+_ELSEWHERE = "Fit a model within a bound: localparity repair takes a file of features and labels"
 
 
 @dataclass(frozen=True)
@@ -430,7 +427,7 @@ def _commands(audit: Audit, status: str, max_mcdp: float | None, within: bool) -
     """Commands on the audited files, the most pressing first; arrays have none."""
     most = _USUAL_BOUND if max_mcdp is None else max_mcdp
     if status == "undecided":
-        steps = [Step("Find out how many people it takes", _plan(audit, most))]
+        steps = [Step("See how many people it takes", _plan(audit, most))]
     elif max_mcdp is not None and within:
         steps = [Step("Or fit a model with a smaller disparity", _fit(audit, most, "repair", "repaired"))]
     elif status == "none found" and max_mcdp is None:
@@ -439,8 +436,10 @@ def _commands(audit: Audit, status: str, max_mcdp: float | None, within: bool) -
         why = Step("Find out which features carry the gap", _explain(audit))
         steps = [
             why,
-            Step("Fit a model whose scores are repaired to a bound", _fit(audit, most, "repair", "repaired")),
-            Step("Or train one with a penalty on the disparity", _fit(audit, most, "train", "trained")),
+            Step(
+                "Fit a model and repair its scores to meet a bound", _fit(audit, most, "repair", "repaired")
+            ),
+            Step("Or train one that is penalised for the disparity", _fit(audit, most, "train", "trained")),
         ]
         if not steps[1].command:
             return (*_that_work(why), Step(_ELSEWHERE, ""), *_that_work(_watch(audit, most)))
@@ -458,7 +457,7 @@ def _plan(audit: Audit, most: float) -> str:
 
 def _watch(audit: Audit, most: float) -> Step:
     """Append the files to a monitor, where they have scores."""
-    text, file, columns = "Watch the scores as new people are scored", audit.file, _columns(audit)
+    text, file, columns = "Watch new scores as they come in", audit.file, _columns(audit)
     if file is None or "score" not in columns:
         return Step(text, "")
     comparison, missing = audit.comparison, dict(file.missing)
@@ -487,6 +486,8 @@ def _explain(audit: Audit) -> str:
         or not file.features
         or not {"encoding", "sheet"} >= set(file.reading)
     ):
+        return ""
+    if sum(group.rows >= LEAST_GROUP for group in audit.groups) < 2:
         return ""
     if missing != NOTHING_MISSING or audit.comparison.criterion == "equalized_odds":
         return ""

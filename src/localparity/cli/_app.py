@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import signal
 import sys
 import threading
@@ -271,7 +272,7 @@ def _run() -> NoReturn:
         with heeding_interrupts(), outliving_its_reader("stdout"):
             code = app(standalone_mode=False)
     except _UsageError as error:
-        _fail(error.format_message())
+        _fail(_plain_usage(error.format_message()))
     except (ValueError, ImportError, OSError) as error:
         _fail(str(error))
     except (typer.Abort, KeyboardInterrupt) as error:
@@ -285,6 +286,18 @@ def _run() -> NoReturn:
         # Exit code 1 means "above the bound", so nothing else may end with it.
         _fail(f"this should not have happened, please report it: {type(error).__name__}: {error}", code=3)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _plain_usage(message: str) -> str:
+    """A message about an option in the words of all others, whatever version of typer wrote it.
+
+    Examples
+    --------
+    >>> _plain_usage("Invalid value for '--jobs': Input should be a valid integer, unable to parse string")
+    "Invalid value for '--jobs': must be a valid integer"
+    """
+    message = re.sub(r", unable to parse .*", "", message.replace("Value error, ", ""))
+    return message.replace("Input should be ", "must be ").replace(" Input should have ", " must have ")
 
 
 def _fail(message: str, *, code: int = 2) -> NoReturn:

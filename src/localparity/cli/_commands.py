@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from inspect import cleandoc
 from json import dumps
 from pathlib import Path
 from types import MappingProxyType
@@ -128,7 +129,13 @@ def typed_command(ctx: typer.Context) -> str:
 
 
 class Command(TyperCommand):
-    """A command to which a second value of an option is an error, where the parser would keep the last."""
+    """A command to which a second value of an option is an error, where the parser would keep the last.
+
+    A paragraph of its help is as wide as the terminal, however the docstring breaks it.
+    """
+
+    def __init__(self, name: str | None, *, help: str | None = None, **options: Any) -> None:
+        super().__init__(name, help=help and re.sub(r"(?<!\n)\n(?!\n)", " ", cleandoc(help)), **options)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words that were typed."""

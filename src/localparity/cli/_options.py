@@ -55,19 +55,21 @@ CriterionOption = Annotated[Criterion, typer.Option(help="Which people are compa
 CompareOption = Annotated[Compare, typer.Option(help="Every pair of groups, or each group with everyone.")]
 EncodingOption = Annotated[str | None, typer.Option(help="The encoding of a text file; UTF-8 by default.")]
 DecimalOption = Annotated[
-    Decimal | None, typer.Option(help="What stands before decimals; by default what fits a whole column.")
+    Decimal | None, typer.Option(help="The decimal mark; by default the one that fits a whole column.")
 ]
 SheetOption = Annotated[str | None, typer.Option(help="The sheet of a workbook that has several.")]
 NormaliseOption = Annotated[
     bool,
-    typer.Option("--normalise-groups", help="Join groups that differ in case or spaces, as Male and male."),
+    typer.Option(
+        "--normalise-groups", help="Join groups that differ only in case or spaces, such as Male and male."
+    ),
 ]
 
 
 def check_labels(criterion: Criterion, label: str | None, option: str = "--label") -> None:
     """Check that an option names the column of the labels where a criterion needs it."""
     if Comparison(criterion).needs_labels and label is None:
-        raise InputError(f"--criterion {criterion} needs {option}, got None")
+        raise InputError(f"--criterion {criterion} needs {option}")
 
 
 def check_bound(max_mcdp: float | None, decide_by: str) -> None:

@@ -84,7 +84,7 @@ class AuditAsked:
 
     first_advanced: ClassVar[str] = "criterion"
 
-    score: Annotated[str | None, Option(help="The column of the scores, if no --model makes them.")] = None
+    score: Annotated[str | None, Option(help="The column of the scores; not needed with --model.")] = None
     group: Annotated[
         list[str] | None, Option(help="The column of the groups; repeat it to compare intersections.")
     ] = None
@@ -92,25 +92,27 @@ class AuditAsked:
     model: Annotated[Path | None, Option(help="The folder of a saved model that scores the files.")] = None
     score_range: Annotated[
         str,
-        Option(metavar="LOW,HIGH", help="The lowest and the highest score there can be; or data, or rank."),
+        Option(metavar="LOW,HIGH", help="The lowest and the highest possible score; or data, or rank."),
     ] = "0,1"
     higher_is: Annotated[HigherIs | None, Option(help="Whether higher scores are better or worse.")] = None
     missing_groups: Annotated[
         MissingGroups,
-        Option(help="Rows without a group: refuse, leave out, a group, or bounds of what they could change."),
+        Option(
+            help="Rows without a group: refuse, drop or keep as a group, or bound what they could change."
+        ),
     ] = "raise"
     max_mcdp: Annotated[
         float | None, Option(help="Exit with 1 when MCDP at the smallest epsilon is above this.")
     ] = None
     report: Annotated[
-        Path | None, Option(help="Write a page with charts here, all models on it; opens offline.")
+        Path | None, Option(help="Write a page with charts here, for all models; it opens offline.")
     ] = None
     json: Annotated[bool, Option("--json", help="Print JSON.")] = False
     verbose: Annotated[
-        bool, Option("--verbose", help="Print all tables after the answer, and what is assumed.")
+        bool, Option("--verbose", help="Print all tables and assumptions after the answer.")
     ] = False
     pairs: Annotated[
-        str | None, Option(metavar="N|all", help="List so many pairs of groups, whatever is known of them.")
+        str | None, Option(metavar="N|all", help="List this many pairs of groups, clear ones first.")
     ] = None
 
     criterion: CriterionOption = "demographic_parity"
@@ -123,19 +125,23 @@ class AuditAsked:
     ] = "estimate"
     required_groups: Annotated[
         list[str] | None,
-        Option("--require-group", help="A group that the bound must be checked for; by default, each."),
+        Option(
+            "--require-group", help="A group that must be checked against the bound; by default, every group."
+        ),
     ] = None
     not_assessed: Annotated[
-        NotAssessed, Option(help="Fail or allow a bound where a group is too small, missing or unknown.")
+        NotAssessed, Option(help="Fail, or allow, when a group is too small, missing or unknown.")
     ] = "fail"
     weight: WeightOption = None
-    cluster: Annotated[str | None, Option(help="The column of the person or household of a row.")] = None
+    cluster: Annotated[
+        str | None, Option(help="The column that says which person or household a row belongs to.")
+    ] = None
     person_id: Annotated[
         str | None,
-        Option("--id", help="The column of the people's ids: several files of them are compared by person."),
+        Option("--id", help="The column of people's ids, to compare several files person by person."),
     ] = None
     control: Annotated[
-        list[str] | None, Option(help="A column of strata within which groups are compared too; repeatable.")
+        list[str] | None, Option(help="A column of strata: also compare groups within each; repeatable.")
     ] = None
     target: Annotated[str | None, Option(help="With --model, the column of the two classes.")] = None
     pos_label: Annotated[
@@ -150,34 +156,38 @@ class AuditAsked:
     ] = "raise"
     min_ratio: Annotated[
         float | None,
-        Option(help="Find the cutoffs that keep every group's selection rate at this share of the highest."),
+        Option(
+            help="Find the cutoffs where every group's selection rate is at least this share of the highest."
+        ),
     ] = None
     scoring: Annotated[
         bool, Option("--scoring-rates", help="Add the scoring rates that New York City's rule asks for.")
     ] = False
     cutoff: Annotated[
-        float | None, Option(help="Add selection rates by category: people above this score are selected.")
+        float | None, Option(help="Add selection rates: people with scores above this are selected.")
     ] = None
     decision: Annotated[
-        str | None, Option(help="The same from a column of decisions, 1 for those who were selected.")
+        str | None, Option(help="Add selection rates from a column of decisions, 1 for selected.")
     ] = None
     data_source: Annotated[
-        str | None, Option(help="Where the data comes from, as the public summary says.")
+        str | None, Option(help="Where the data come from, for the summary of these rates.")
     ] = None
     distribution_date: Annotated[
-        str | None, Option(metavar="YYYY-MM-DD", help="Since when the tool is in use, for the same.")
+        str | None, Option(metavar="YYYY-MM-DD", help="When the tool came into use, for the same summary.")
     ] = None
     threshold: Annotated[float | None, Option(help="Threshold of delta-DP; by default mean scores.")] = None
     method: Annotated[
         IntervalMethod | None,
-        Option(help="How intervals are made; finite_sample, or bootstrap with weights or clusters."),
+        Option(
+            help="How intervals are made; by default finite_sample, or bootstrap with weights or clusters."
+        ),
     ] = None
     confidence: ConfidenceOption = 0.95
-    resamples: Annotated[int, Option(help="Resamples of the test; 0 leaves it out.")] = 1000
+    resamples: Annotated[int, Option(help="Resamples of the test; 0 skips it.")] = 1000
     seed: SeedOption = 0
     jobs: Annotated[int, Option(help="How many resamples run at a time; -1 for all cores.")] = -1
     table: Annotated[
-        str | None, Option(help="The table or view, also schema.table, where FILE is a database's address.")
+        str | None, Option(help="The table or view (or schema.table), when FILE is a database's address.")
     ] = None
     engine: Annotated[Engine, Option(help="The engine that reads the files.")] = "duckdb"
     encoding: EncodingOption = None
@@ -197,7 +207,7 @@ class AuditAsked:
         Option(help="What to check: a TOML file, or tool.localparity in a pyproject.toml."),
     ] = None
     policy_sha256: Annotated[
-        str | None, Option(help="Refuse a policy with another checksum, before any score is read.")
+        str | None, Option(help="Refuse a policy with any other checksum, before scores are read.")
     ] = None
     write_policy: Annotated[
         Path | None, Option(help="Write the options of this command as a policy here.")
@@ -383,15 +393,15 @@ FilesArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="FILE...",
-        help="CSV, TSV, Parquet, JSON lines or a workbook, a model each; a glob in quotes is one model; - is "
-        "the standard input; or with --table a database's address.",
+        help="CSV, TSV, Parquet, JSON lines or a workbook, one file per model; a quoted glob is one model, - "
+        "is standard input, and with --table FILE is a database's address.",
     ),
 ]
 
 
 @asking
 def audit(*, ctx: typer.Context, files: FilesArgument = None, asked: AuditAsked) -> None:
-    """Find where two groups are treated most differently by the scores in a file, or by a model's.
+    """Find where scores in a file, or those of a model, treat two groups most differently.
 
     Exit codes: 0 when it passes, 1 when MCDP is above the bound or a group was not assessed, 2 for bad input.
     """

@@ -57,7 +57,7 @@ WithoutGroupOption = Annotated[
 ]
 NetworkStepsOption = Annotated[
     int | None,
-    typer.Option(help="Also train networks (ERM, DiffMCDP), each for so many steps; 200 is a start."),
+    typer.Option(help="Also train networks (ERM, DiffMCDP), each for this many steps; 200 is a start."),
 ]
 _FIGURES = (".png", ".svg", ".pdf")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from textwrap import fill, indent
 from typing import Annotated
@@ -144,11 +145,11 @@ def _record(explanation: Explanation, scorer: Scorer) -> None:
 
 
 def _show(explanation: Explanation, about: str) -> None:
-    lines = [visible(about), ""]
-    lines += [
-        f"  {start:<6}{visible(sentence)}"
-        for start, sentence in zip(("WHY", "", ""), explanation.sentences, strict=False)
-    ]
+    console = Console(width=max(80, Console().width))
+    lines, margin = [visible(about), ""], 8 * " "
+    for start, sentence in zip_longest(("WHY",), explanation.sentences, fillvalue=""):
+        first = f"  {start:<6}"
+        lines.append(fill(visible(sentence), console.width, initial_indent=first, subsequent_indent=margin))
     balanced = [gap for gap in explanation.features if gap.remaining is not None]
     confidence = f"{100 * explanation.confidence:g}%"
     lines += ["", f"  {'alike in':<{_NAME}} remaining {confidence:>8}  {'':<{_BAR}}  group AUC"]
@@ -160,7 +161,6 @@ def _show(explanation: Explanation, about: str) -> None:
         lines += [_line(gap, explanation.total.estimate) for gap in together]
     notes = [visible(note) for note in explanation.notes]
     notes[-1] += "" if explanation.allowed else " --allow a,b names what may explain."
-    console = Console(width=max(80, Console().width))
     lines += ["", *(indent(fill(note, console.width - 2), "  ") for note in notes)]
     console.print(Text("\n".join(lines)))
 

@@ -275,7 +275,8 @@ def append(
         str | None, typer.Option(help="The lowest and the highest score there can be, for a new monitor.")
     ] = None,
     keep: Annotated[
-        int | None, typer.Option(help="Remove all but so many of the newest periods, as monitor prune does.")
+        int | None,
+        typer.Option(help="Remove all but this many of the newest periods, as monitor prune does."),
     ] = None,
     missing_groups: MissingGroupsOption = "raise",
     missing_values: MissingValueOption = None,
@@ -360,7 +361,7 @@ def show_series(
     *,
     location: LocationArgument,
     last: Annotated[
-        int | None, typer.Option(help="Show so many of the newest periods; 14, in JSON all, by default.")
+        int | None, typer.Option(help="Show this many of the newest periods; by default 14, or all in JSON.")
     ] = None,
     asked: TypedWatch,
     json: JsonOption = False,

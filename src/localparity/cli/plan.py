@@ -12,6 +12,7 @@ from rich.table import Table as RichTable
 
 import localparity as lp
 from localparity._text import percent
+from localparity._validation import as_fraction
 from localparity.cli._commands import print_json
 from localparity.cli._options import SeedOption, parse_epsilons, parse_numbers
 from localparity.results import Detectable
@@ -24,34 +25,37 @@ MOST_PAIRS = 10
 
 def plan(
     group_sizes: GroupSizesOption,
-    mcdp: Annotated[float | None, typer.Option(help="Say how many rows finding this MCDP takes.")] = None,
+    mcdp: Annotated[
+        float | None, typer.Option(help="Also say how many people it takes to find this MCDP.")
+    ] = None,
     monitor: Annotated[
         int | None,
         typer.Option(
-            help="Plan for a monitor that has been quiet for so many periods: say how many more it takes to "
-            "find --mcdp. The group sizes are those of one period."
+            metavar="PERIODS",
+            help="Plan for a monitor that has been quiet for this many periods: how many more it takes to "
+            "find --mcdp. Group sizes are those of one period.",
         ),
     ] = None,
-    max_mcdp: Annotated[float, typer.Option(help="The bound of the monitor.")] = 0.0,
+    max_mcdp: Annotated[float, typer.Option(help="With --monitor, its bound.")] = 0.0,
     power: Annotated[float, typer.Option(help="The probability of finding it.")] = 0.8,
-    confidence: Annotated[
-        float, typer.Option(help="One less the probability of finding a disparity at parity.")
-    ] = 0.95,
+    confidence: Annotated[float, typer.Option(help="1 minus the probability of a false finding.")] = 0.95,
     epsilon: Annotated[
-        str, typer.Option(help="The epsilons of the audit, of which 0 is one.")
+        str, typer.Option(help="The epsilons of the audit, with 0 among them.")
     ] = "0,0.01,0.05,0.1",
-    resamples: Annotated[int, typer.Option(help="How often the groups are dealt.")] = 10_000,
+    resamples: Annotated[int, typer.Option(help="How many times the groups are reshuffled.")] = 10_000,
     seed: SeedOption = 0,
     jobs: Annotated[int, typer.Option(help="How many resamples run at a time; -1 for all cores.")] = -1,
     json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
-    """Say how large a disparity must be for an audit of groups of these sizes to find it.
+    """Say how large a disparity an audit of groups of these sizes can find.
 
-    With --mcdp, also how many rows it takes to find one of that size; with --monitor, how many periods.
+    With --mcdp, also how many people it takes to find one of that size; with --monitor, how many periods.
 
     Exit codes: 0 when it is done, 2 for bad usage or input.
     """
     sizes = _parse_sizes(group_sizes)
+    if mcdp is not None:
+        as_fraction(mcdp, "--mcdp")
     if monitor is not None:
         if mcdp is None:
             raise typer.BadParameter("needs --mcdp", param_hint="--monitor")
@@ -82,10 +86,10 @@ def plan(
         console = Console(highlight=False)
         _show(console, found, mcdp, needed)
         console.print(
-            f"Found: an audit at epsilon {epsilon} says that there is a disparity, with an adjusted p-value "
-            f"of at most {1.0 - found.confidence:.3g}. The groups are taken to differ around one threshold "
-            "alone, the hardest to find; a shift of a whole group is found more often. Rows are assumed to "
-            "be independent.",
+            f"To find: an audit at epsilon {epsilon} reports a disparity, with an adjusted p-value of at "
+            f"most {1.0 - found.confidence:.3g}. The groups are assumed to differ at a single cutoff, the "
+            "hardest case; a shift of a whole group is found more often. Rows are assumed to be "
+            "independent.",
             style="dim",
         )
 
@@ -173,9 +177,8 @@ def _show(console: Console, found: Detectable, mcdp: float | None, needed: tuple
     if len(sizes) > 2:
         console.print(_pairs_table(found))
     if mcdp is not None and needed is not None:
-        groups = ", ".join(f"{size:,}" for size in needed)
         console.print(
-            f"Finding an MCDP(0) of {percent(mcdp)} takes {sum(needed):,} rows: {groups}.",
+            f"Finding an MCDP(0) of {percent(mcdp)} takes {sum(needed):,} people: {_listed(needed)}.",
             style="bold",
         )
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 GroupAwareOption = Annotated[
     bool,
     typer.Option(
-        "--group-aware/--group-blind", help="Whether the groups are known at prediction, or only here."
+        "--group-aware/--group-blind", help="Whether predictions may use the groups, or only this fit."
     ),
 ]
 

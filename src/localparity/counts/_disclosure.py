@@ -25,9 +25,9 @@ def disclosed(
 ) -> ScoreCounts:
     """Return counts whose every step rests on enough people, to be drawn or handed on.
 
-    Neighbouring scores of a group are counted together, at their mean, until there are `min_group_size`
-    people in each step. Labels that only a few people of a group have are not told apart, since the others'
-    distributions would tell theirs.
+    Neighbouring scores of a group are counted together until there are `min_group_size` people in each step:
+    at their mean, or at the score that so many of them share. Labels that only a few people of a group have
+    are not told apart, since the others' distributions would tell theirs.
 
     Parameters
     ----------
@@ -168,7 +168,8 @@ def _exposed(
 def in_steps(atoms: Atoms, limit: int, cutoffs: Sequence[float] = ()) -> Atoms:
     """Scores counted together with the next ones until each step has enough rows.
 
-    A step ends at each cutoff that has enough rows on both sides, up to the cutoffs before and the end.
+    A step ends at each cutoff that has enough rows on both sides, up to the cutoffs before and the end. It is
+    at its mean, or at the score that enough of its rows share.
     """
     rows, ends, start = np.cumsum(atoms.rows), np.zeros(0, dtype=np.int64), 0
     for place in np.unique(np.searchsorted(atoms.scores, cutoffs, side="right")).tolist():
@@ -180,6 +181,9 @@ def in_steps(atoms: Atoms, limit: int, cutoffs: Sequence[float] = ()) -> Atoms:
     totals = np.add.reduceat(atoms.scores * atoms.rows, starts) / np.add.reduceat(atoms.rows, starts)
     # Rounding does not move the mean of equal scores.
     means = np.clip(totals, atoms.scores[starts], atoms.scores[ends])
+    # A step ends where it has enough rows, so that at most one of its scores has enough by itself.
+    shared = np.flatnonzero(atoms.rows >= limit)
+    means[np.searchsorted(ends, shared)] = atoms.scores[shared]
     if np.array_equal(atoms.scores, np.rint(atoms.scores)):
         means = np.rint(means)
     return Atoms.gather(np.repeat(means, ends - starts + 1), atoms.rows, atoms.units)

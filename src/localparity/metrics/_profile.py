@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from localparity._scale import rounding_of, score_resolution
-from localparity._text import capitalised, cutoffs_text, group_text, points_text
+from localparity._text import capitalised, cutoffs_text, group_text, people_of, points_text
 from localparity._types import FloatArray, Group, HigherIs, IntArray, ScoreRange
 from localparity._validation import as_epsilon, as_epsilons, as_higher_is
 from localparity.counts._comparison import EVERYONE
@@ -291,7 +291,7 @@ class Window:
     Examples
     --------
     >>> print(Window(2.0, 6.0, 0.25, higher="m", lower="f", groups=("f", "m"), whole=True).sentence)
-    At every cutoff from 2 to 5, people in m are at least 25 points more likely than people in f to score
+    At every cutoff from 2 to 5, m people are at least 25 points more likely than f people to score
     above it.
     """
 
@@ -331,7 +331,7 @@ class Window:
         --------
         >>> window = Window(2.0, 6.0, 0.25, "m", "f", ("f", "m"), whole=True)
         >>> print(window.sentence_for("worse"))
-        At every cutoff from 2 to 5, people in m are at least 25 points more likely than people in f to score
+        At every cutoff from 2 to 5, m people are at least 25 points more likely than f people to score
         above it, which is the worse outcome.
         """
         among = "" if self.label is None else f"among people with label {self.label}, "
@@ -353,4 +353,4 @@ class Window:
         return f"{where}{compared} to score above it, which is the {higher_is} outcome."
 
     def _people(self, group: Group) -> str:
-        return "people overall" if group == EVERYONE == self.groups[1] else f"people in {group_text(group)}"
+        return "people overall" if group == EVERYONE == self.groups[1] else people_of(group_text(group))

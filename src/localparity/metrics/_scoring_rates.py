@@ -11,7 +11,14 @@ import numpy as np
 
 from localparity._text import number_text, visible
 from localparity._types import Group, HigherIs
-from localparity._validation import InputError, as_choice, as_count, as_fraction, as_number, is_missing_group
+from localparity._validation import (
+    InputError,
+    as_choice,
+    as_count,
+    as_fraction,
+    as_threshold,
+    is_missing_group,
+)
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, in_steps, suppressed
@@ -229,7 +236,7 @@ def scoring_rates(
         better = Atoms.share_above if higher_is == "better" else Atoms.share_below
         rate = partial(better, threshold=_median(everyone))
     else:
-        at = as_number(cutoff, "cutoff")
+        at = as_threshold(cutoff, next(iter(parts.values())).score_range, "cutoff")
         rate = partial(Atoms.share_above if higher_is == "better" else _share_at_or_below, threshold=at)
     tables = tuple(_table(names, counts, rate, least, limit) for names, counts in parts.items())
     median = _median(in_steps(everyone, limit)) if cutoff is None else None

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from localparity._text import isolated, outward_points, percent, signed_points, visible
+from localparity._text import isolated, outward_points, percent, points, signed_points, visible
 from localparity.auditing._answer import Answer, GroupShare, PairGap
 from localparity.auditing._document import Document
 from localparity.auditing._tables import ReportTable, Section
@@ -228,7 +228,8 @@ def _models(document: Document, width: int) -> list[Text]:
         ends = outward_points(interval.low, interval.high, unit=False)
         fractions = ["-" if one is None else f"{one:.3f}" for one in (answer.average_precision, answer.auc)]
         word = "-" if answer.bound is None else answer.bound.verdict
-        numbers = f"{100.0 * interval.estimate:>6.0f}  {ends:>9}  {fractions[0]:>5}  {fractions[1]:>5}"
+        size, _, _ = points(interval.estimate, document.max_mcdp).partition(" ")
+        numbers = f"{size:>6}  {ends:>9}  {fractions[0]:>5}  {fractions[1]:>5}"
         lines.append(_line(f"  {shown}  {numbers}  {word}"))
     if len(ranked) > most:
         lines.append(_line(f"  ... {len(ranked) - most:,} more models", "dim"))
@@ -323,10 +324,10 @@ def _section(section: Section, *, several: bool) -> Iterator[RenderableType]:
     whose = f" of {visible(section.model)}" if several and section.model else ""
     yield Text("")
     yield Text(f"{section.heading}{whose}", style="bold")
-    if lines:
-        yield Text("\n".join(lines), style="dim" if section.name in _ASIDE else "")
     for table in section.tables:
         yield _rich_table(table.first(_LISTED) if section.name == "strata" else table)
+    if lines:
+        yield Text("\n".join(lines), style="dim" if section.name in _ASIDE else "")
 
 
 def _rich_table(table: ReportTable) -> Table:

@@ -17,8 +17,8 @@ from localparity._validation import (
     as_choice,
     as_count,
     as_fraction,
-    as_number,
     as_probability,
+    as_threshold,
     setting,
     unknown_name,
 )
@@ -309,12 +309,7 @@ class ImpactRatioCurve:
         tuple of ImpactRatio
             One for each group, in the order of `groups`.
         """
-        cutoff = as_number(cutoff, "cutoff")
-        low, high = self.score_range
-        if not low <= cutoff <= high:
-            raise InputError(
-                f"must be inside {setting('score_range')} ({low}, {high}), got {cutoff:g}", "cutoff"
-            )
+        cutoff = as_threshold(cutoff, self.score_range, "cutoff")
         place = self.selection.place(cutoff, self.resolution, self.score_range)
         if place < 0:
             first = f"{self.cutoffs[0]:g}"
@@ -499,7 +494,7 @@ class CutoffRange:
     >>> rows = lp.Predictions.from_arrays([0, 0, 0, 1, 1, 1], scores, sensitive_features=sex)
     >>> first, second = lp.impact_ratio_curve(rows).safe_cutoffs().by_estimate
     >>> second.text, second.best_cutoff, round(second.accuracy, 4)
-    ('from 0.6 up to, but not including, 0.9', 0.6, 0.8333)
+    ('from 0.6 to just below 0.9', 0.6, 0.8333)
     """
 
     low: float
@@ -547,7 +542,7 @@ class SafeCutoffs:
     >>> sex = census.sensitive_features
     >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
     >>> print(lp.impact_ratio_curve(rows).safe_cutoffs().sentence)
-    Any cutoff from 0 up to, but not including, 0.1229, or in a narrower range, keeps every group's
+    Any cutoff from 0 to just below 0.1229, or in a narrower range, keeps every group's
     ratio at or above 0.8 with 95% confidence.
     """
 
@@ -570,22 +565,22 @@ class SafeCutoffs:
     def worst_sentence(self) -> str:
         """The lowest ratio, where it is, and how sure, in one sentence."""
         worst = self.worst
-        lowest = "The lowest ratio" if self.complete else "The lowest ratio that was computed"
+        lowest = "The lowest ratio" if self.complete else "The lowest computed ratio"
         sure = ""
         if worst.ratio_interval is not None:
             low, high = worst.ratio_interval.low, worst.ratio_interval.high
             sure = f" ({100.0 * worst.ratio_interval.confidence:g}% interval {low:.2f} to {high:.2f})"
         return (
             f"{lowest} is {worst.ratio:.2f}{sure}: at a cutoff of {number_text(self.worst_cutoff, 4)}, "
-            f"{percent(worst.rate)} of {group_text(worst.group)} are selected, and {worst.shortfall:,.0f} "
-            f"more would have to be to reach the rate of {group_text(worst.reference)}."
+            f"{percent(worst.rate)} of {group_text(worst.group)} are selected; {worst.shortfall:,.0f} more "
+            f"would match the rate of {group_text(worst.reference)}."
         )
 
     @property
     def sentence(self) -> str:
         """What is safe, in one sentence."""
         aim = f"every group's ratio at or above {number_text(self.min_ratio)}"
-        none = "No cutoff" if self.complete else "None of the cutoffs that were computed"
+        none = "No cutoff" if self.complete else "None of the computed cutoffs"
         safe, sure = self.by_band, f"with {number_text(100.0 * (self.confidence or 0.0), 10)}% confidence"
         if safe is None:
             safe, sure = self.by_estimate, "in these data"

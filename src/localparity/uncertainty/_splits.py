@@ -178,8 +178,8 @@ def worst_split(
     >>> worst.split, worst.p_value, worst.clearest is None
     (34.0, 0.01, True)
     >>> print(worst.window.sentence)
-    At a cutoff of 0.28041, people in > 34 are at least 48 points more likely than people in <= 34 to score
-    above it.
+    At a cutoff of 0.28041, people of group > 34 are at least 48 points more likely than people of group <= 34
+    to score above it.
     """
     comparison = Comparison(criterion, min_group_size=min_group_size)
     if not isinstance(data, Predictions):

@@ -76,7 +76,7 @@ class PageModel:
     @property
     def cutoff(self) -> float:
         """The cutoff that the page opens on."""
-        if self.pair is self.named and self.answer.cutoff is not None:
+        if self.pair in (self.named, None) and self.answer.cutoff is not None:
             return self.answer.cutoff
         return (self.pair or self.named).window.low
 

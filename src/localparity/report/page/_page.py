@@ -19,6 +19,7 @@ import numpy as np
 from localparity._io._files import write_new
 from localparity._text import group_text, number_text, outward_points, points, whole_percent
 from localparity._validation import require
+from localparity.auditing._answer import FEW_PEOPLE
 from localparity.auditing._document import FEW_CUTOFFS, MIN_RATIO, Document, DocumentKeywords
 from localparity.auditing._tables import ReportTable
 from localparity.report.displays._base import thin_steps
@@ -182,10 +183,12 @@ class Dots:
         return f"{100.0 * number / self.top:.2f}%"
 
 
-def gap_dot(name: str, note: str, gap: float, interval: Ends, kind: str = "") -> Dot:
-    """A gap with its interval, in points."""
+def gap_dot(
+    name: str, note: str, gap: float, interval: Ends, kind: str = "", bound: float | None = None
+) -> Dot:
+    """A gap with its interval, in points that tell it from the bound."""
     low, high = interval.low, interval.high
-    text = f"{points(gap).split()[0]} ({outward_points(low, high, unit=False)})"
+    text = f"{points(gap, bound).split()[0]} ({outward_points(low, high, unit=False)})"
     return Dot(name=name, note=note, value=gap, low=low, high=high, text=text, kind=kind)
 
 
@@ -226,7 +229,7 @@ def pair_dots(answer: Answer) -> list[Dots]:
         rows = [
             gap_dot(
                 pair.names if pair.label is None else f"{pair.names}, label {pair.label}",
-                "few people" if pair.too_small else "",
+                f"{min(pair.people):,} people" if min(pair.people) < FEW_PEOPLE else "",
                 pair.gap,
                 pair,
                 kind,
@@ -251,9 +254,10 @@ def model_dots(document: Document) -> Dots:
     for name, audit in document.audits.items():
         finding, answer = audit.findings[0], document.answer(name)
         accuracy = {"AP": answer.average_precision, "AUC": answer.auc}
-        note = ", ".join(f"{what} {value:.3f}" for what, value in accuracy.items() if value is not None)
+        told = [f"{what} {value:.3f}" for what, value in accuracy.items() if value is not None]
+        note = ", ".join([*told, *([] if answer.bound is None else [answer.bound.verdict])])
         kind = "" if answer.status == "disparity" else "chance"
-        rows.append(gap_dot(document.short_names[name], note, finding.mcdp, finding.interval, kind))
+        rows.append(gap_dot(document.short_names[name], note, finding.mcdp, finding.interval, kind, bound))
     rows.sort(key=lambda row: row.value or 0.0)
     top = 1.05 * max([*(row.high or 0.0 for row in rows), bound or 0.0]) or 1.0
     caption = f"MCDP({document.first.findings[0].epsilon:g}) of each model in points, with its interval"
@@ -284,16 +288,19 @@ _MOST_EXPLAINED = 12
 
 def explained_dots(explanation: Explanation) -> Dots:
     """The whole gap, and what remains of it among people alike in a feature or in several."""
-    rows = [gap_dot("all people", "", explanation.total.estimate, explanation.total, "half")]
+    rows = [gap_dot("all people", "", explanation.total.estimate, explanation.total)]
     ranked = [gap for gap in explanation.features if gap.remaining is not None][:_MOST_EXPLAINED]
-    for gap in (*ranked, *explanation.sets, *filter(None, [explanation.allowed])):
+    allowed = set() if explanation.allowed is None else set(explanation.allowed.features)
+    shown = (*ranked, *explanation.sets, *filter(None, [explanation.allowed]))
+    for features, gap in {frozenset(gap.features): gap for gap in shown}.items():
         if gap.remaining is not None:
-            allowed = "allowed" if gap is explanation.allowed else f"AUC {gap.group_auc.estimate:.2f}"
-            rows.append(gap_dot(gap.short_name, allowed, gap.remaining.estimate, gap.remaining))
+            note = f"AUC {gap.group_auc.estimate:.2f}{', allowed' if features == allowed else ''}"
+            rows.append(gap_dot(gap.short_name, note, gap.remaining.estimate, gap.remaining))
     top = 1.05 * max(row.high or 0.0 for row in rows) or 1.0
     confidence = f"{100 * explanation.confidence:g}%"
     caption = (
-        f"Gap in points among people alike in a feature, with its {confidence} interval; dashed: all people"
+        f"Gap in points among people alike in a feature, with its {confidence} interval; dashed: all people. "
+        "AUC: how well the feature tells the groups apart, from 0.5 (not at all) to 1"
     )
     return Dots(caption=caption, rows=rows, top=top, limit=explanation.total.estimate)
 
