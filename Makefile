@@ -14,10 +14,12 @@ CHECKED := src tests benchmarks docs examples
 	bench-scale promises results clean
 
 demo: $(VENV)/.runtime
+	@echo "An audit of 20,000 invented people, then two models trained on others: about half a minute on two cores."
 	$(BIN)/localparity demo
 
 # Stops at the first stage that fails; ends with how long each stage took.
 test: $(VENV)/.docs
+	@echo "Linters, then all quick tests, then the pages: about MINUTES minutes on two cores, more the first time."
 	@took=; for stage in lint unit pages; do \
 		start=$$(date +%s); \
 		$(MAKE) --no-print-directory $$stage || exit 1; \
@@ -135,21 +137,25 @@ $(VENV)/.runtime: $(BIN)/pip pyproject.toml constraints.txt
 	$(PIP) --editable ".[report,train]"
 	touch $@
 
-$(VENV)/.development: $(BIN)/pip pyproject.toml constraints.txt
-	$(PIP) --editable ".[dev]"
+$(VENV)/.development: $(VENV)/dev.txt
+	$(PIP) --editable ".[all]" --requirement $<
 	touch $@ $(VENV)/.runtime
 
-$(VENV)/.docs: $(VENV)/.development
-	$(PIP) --editable ".[dev,docs]"
+$(VENV)/.docs: $(VENV)/docs.txt $(VENV)/.development
+	$(PIP) --requirement $<
 	touch $@
 
-$(VENV)/.release: $(VENV)/.development
-	$(PIP) --editable ".[dev,release]"
+$(VENV)/.release: $(VENV)/release.txt $(VENV)/.development
+	$(PIP) --requirement $<
 	touch $@
+
+# A dependency group of pyproject.toml as a file: the pip that comes with Python 3.11 does not know `--group`.
+$(VENV)/%.txt: $(BIN)/pip pyproject.toml constraints.txt
+	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["$*"], sep="\n")' > $@
 
 $(BIN)/pip:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
-	@echo "setting up $(VENV); the first time this takes minutes"
+	@echo "Setting up $(VENV) with constraints.txt's versions. The first time this takes minutes, most of it downloads."
 	$(PYTHON) -m venv --clear $(VENV)
 
 clean:

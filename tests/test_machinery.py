@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+RELEASE = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
 
 
 def recipe(target: str) -> str:
@@ -55,3 +59,41 @@ def test_workflows_name_actions_by_commit() -> None:
             assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", used), (
                 f"{path.name}: {used}"
             )
+
+
+@pytest.mark.parametrize(
+    ("tag", "heading", "well"),
+    [
+        ("v{}", "## {} (2026-11-18)", True),
+        ("v{}", "## {} (unreleased)", False),
+        ("v{}", "## {}0 (2026-11-18)", False),
+        ("v{}0", "## {}0 (2026-11-18)", False),
+    ],
+)
+def test_a_tag_is_released_as_the_version_with_its_dated_changelog(
+    tag: str, heading: str, well: bool, tmp_path: Path
+) -> None:
+    (script,) = re.findall(r"- run: \|\n((?: {10}grep.*\n)+)", RELEASE)
+    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    (version,) = re.findall(r'^version = "(.+)"$', pyproject, re.MULTILINE)
+    (tmp_path / "pyproject.toml").write_text(pyproject)
+    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n{heading.format(version)}\n")
+    words, environment = ["bash", "-e", "-c", script], {**os.environ, "GITHUB_REF_NAME": tag.format(version)}
+    assert (subprocess.run(words, cwd=tmp_path, env=environment).returncode == 0) == well
+
+
+def test_nothing_is_published_that_was_not_tested() -> None:
+    assert re.search(r"^  publish:\n    needs: \[build, test\]$", RELEASE, re.MULTILINE)
+    assert re.search(r"^  page:\n    needs: publish$", RELEASE, re.MULTILINE)
+
+
+def test_contributors_get_what_the_makefile_installs() -> None:
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    assert set(re.findall(r"\$\(VENV\)/(\w+)\.txt", MAKEFILE)) == set(groups)
+
+
+def test_the_workflow_tries_every_python_that_is_named() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', pyproject)
+    assert {version for version in named if version not in workflow} == set()
