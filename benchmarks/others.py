@@ -130,13 +130,14 @@ HEADING = """\
 `python -m benchmarks.others` at {commit}: `GroupBlindClassifier` around logistic regressions, unless default
 models are named. Without a confidence `promise_` says about how often as many others keep the bound, and what
 MCDP(0) is expected of them. Beside it is what others measure: eight draws for each fit, ± standard errors
-over the fits. Fits whose bound is out of reach say nothing.
+over the fits. Fits whose bound is out of reach say nothing. What is said is drawn from the people fitted on.
+It does not know how much the fit adapted to them, which others show, and is a rough guide.
 
 | people | rows | bound | fits | expected, said | of others | kept, said | by others |
 |---|---|---|---|---|---|---|---|
 """
 WITH = """
-With a confidence of 0.9, people of five groups, the smallest about 5%. A promise is wrong where MCDP(0) of
+Said shares below 2% count as 2%. With a confidence of 0.9, people of five groups, the smallest about 5%. A promise is wrong where MCDP(0) of
 100,000 others is above the bound.
 
 | models | rows | bound | promise made | made, and wrong | CPU seconds a fit |

@@ -261,9 +261,9 @@ class Bound(NamedTuple):
     def of_others(self, people: Predictions, cutoffs: tuple[float, float]) -> str:
         """Return what is expected of as many others as these people, that scores were fitted to, in words.
 
-        Others are drawn from each group, by label where labels are compared. Nothing is promised: a fit that
-        adapts to its people is farther from others than one draw of them is from the next
-        (results/others.md).
+        Others are drawn from each group, by label where labels are compared. It is a rough guide: how much a
+        fit adapts to its people is unknown, and what others exceeded the bound by was from half to one and a
+        half times what is said (results/others.md and a slow test).
         """
         rng, keys = np.random.default_rng(0), people.group_codes.astype(np.int64)
         if self.by_class and people.labels is not None:
@@ -277,8 +277,8 @@ class Bound(NamedTuple):
         kept = float(np.mean([within_bound(value, self.limit) for value in values]))
         share = f"about {kept:.0%}" if kept >= _FEW else f"less than {_FEW:.0%}"
         return (
-            f" Of as many others from the same population the bound is kept in {share} of samples, "
-            f"and about {self.value(float(values.mean())):.3f} is expected."
+            f" As a rough guide, of as many others from the same population the bound is kept in {share} of "
+            f"samples, and about {self.value(float(values.mean())):.3f} is expected."
         )
 
     def is_met(self, measured: Measured) -> bool:
