@@ -326,11 +326,11 @@ def chosen(runs: list[Run], data: str, method: str) -> tuple[list[Run], int]:
 def row(name: str, runs: list[Run], last: str = "") -> str:
     """A line of means and deviations over splits; an empty cell where there is no number."""
     values = np.array([run[5:] for run in runs])
-    spread = values.std(axis=0, ddof=1) if len(runs) > 1 else np.zeros(values.shape[1])
-    cells = [
-        "" if np.isnan(mean) else f"{mean:.1f} ± {deviation:.1f}"
-        for mean, deviation in zip(values.mean(axis=0), spread, strict=True)
-    ]
+    means = ["" if np.isnan(mean) else f"{mean:.1f}" for mean in values.mean(axis=0)]
+    cells = means
+    if len(runs) > 1:
+        spread = values.std(axis=0, ddof=1)
+        cells = [mean and f"{mean} ± {one:.1f}" for mean, one in zip(means, spread, strict=True)]
     return f"| {name} | {' | '.join(cells)} | {last} |\n"
 
 
@@ -397,7 +397,8 @@ def write(runs: list[Run], path: Path) -> None:
 HEADING = f"""\
 # The leaderboard
 
-`python -m benchmarks.leaderboard` at {{commit}}; single runs and all settings are in `leaderboard.csv`.
+`python -m benchmarks.leaderboard`, written at {{commit}} from runs at 6fee6e61; these are in
+`leaderboard.csv`, with all settings. ExponentiatedGradient was run on one split, which has no deviation.
 Means and deviations over splits, in percent: 60% of the people are fitted on, 10% choose settings and
 cutoffs, 30% are tested on. LightGBM, plain and penalised, and ExponentiatedGradient have 150 trees. All
 others have the same out-of-fold predictions of the default learner of `GroupBlindClassifier`. A method has

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -409,6 +410,46 @@ def test_rows_of_no_weight_say_nothing() -> None:
     assert calibrated_apart(fitted(weights=weights), fitted(rest)) <= 0.005
 
 
+def said_of_others(repair: GroupBlindRepair) -> tuple[float, float]:
+    """The share of samples that keep the bound, and the MCDP expected of others, as `promise_` has them."""
+    numbers = re.search(r"kept in about (\d+)% of samples, and about (0\.\d+) is expected", repair.promise_)
+    assert numbers is not None
+    return float(numbers[1]) / 100.0, float(numbers[2])
+
+
+def test_what_is_expected_of_others_is_that_of_groups_drawn_again() -> None:
+    repair, rng = fitted(), np.random.default_rng(1)
+    scores = repaired(repair, PEOPLE)
+    parts = [scores[PEOPLE.groups == group] for group in (0, 1)]
+    drawn = [ks_2samp(*(rng.choice(part, part.size) for part in parts)).statistic for _ in range(300)]
+    share, expected = said_of_others(repair)
+    assert expected == pytest.approx(np.mean(drawn), abs=0.004)  # a deviation of 0.001, and rounding
+    assert share == pytest.approx(np.mean(np.array(drawn) <= 0.1), abs=0.12)
+    assert "expected" not in fitted(bound=0.3, confidence=0.8, random_state=0).promise_
+
+
+@pytest.mark.parametrize("options", [{"criterion": "equalized_odds"}, {"min_ratio": 0.5}, {"epsilon": 0.02}])
+def test_others_are_told_of_under_every_bound(options: dict[str, Any]) -> None:
+    share, expected = said_of_others(fitted(bound=0.4, **options))
+    assert 0.0 <= share <= 1.0
+    assert 0.0 < expected < 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bound", [0.05, 0.1])
+def test_others_measure_what_is_expected_of_them(bound: float) -> None:
+    said, measured = [], []
+    for seed in range(40):
+        repair = fitted(census(np.random.default_rng([seed, 0]), 2000), bound)
+        said.append(float(repair.promise_.split("and about ")[1].split(" ")[0]))
+        for draw in range(1, 6):
+            people = census(np.random.default_rng([seed, draw]), 2000)
+            scores = repaired(repair, people)
+            measured.append(ks_2samp(*(scores[people.groups == group] for group in (0, 1))).statistic)
+    excess = (np.mean(measured) - bound) / (np.mean(said) - bound)
+    assert 0.4 < excess < 2.0  # a rough guide: how much a fit adapts to its people is unknown
+
+
 def test_groups_that_chance_keeps_off_a_bound_are_named() -> None:
     rng = np.random.default_rng(0)
     drawn = [ks_2samp(rng.random(130), rng.random(4000)).statistic for _ in range(400)]
@@ -422,3 +463,6 @@ def test_groups_that_chance_keeps_off_a_bound_are_named() -> None:
     chances = np.column_stack([groups == "few", groups == "many"]) * 0.2 + 0.4
     with pytest.raises(ValueError, match=r"chance alone makes about 0\.\d+ of it for group few, of \d+"):
         GroupBlindRepair(0.01).fit(rng.random(1000), sensitive_features=groups, group_probabilities=chances)
+    repair = fitted(bound=0.025)
+    assert "Chance alone makes about 0.0" in repair.promise_
+    assert "Chance" not in fitted(bound=0.1).promise_
