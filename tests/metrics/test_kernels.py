@@ -198,5 +198,37 @@ def test_a_step_decides_where_it_may_lower_a_window_that_may_be_the_worst() -> N
         assert found.tolist() == expected.tolist()
 
 
+@given(st.data())
+def test_a_pair_may_carry_a_window_that_no_lower_gap_lies_in(data: st.DataObject) -> None:
+    ends = data.draw(st.lists(SIXTEENTHS, min_size=1, max_size=12).map(sorted))
+    first, second = ([0.0, *data.draw(lists_of(SIXTEENTHS, len(ends)))] for _ in range(2))
+    reach, level = data.draw(SIXTEENTHS), data.draw(SIXTEENTHS)
+    low = [abs(a - b) <= level for a, b in zip(first[1:], second[1:], strict=True)]
+    # A run begins at the bottom, where it is as long as it reaches, or after a lower gap.
+    begins = {0: 0.0, **{cell + 1: ends[cell] for cell in range(len(ends) - 1) if low[cell]}}
+    expected = False
+    for cell, begin in begins.items():
+        until = begin + (2 * reach if begin > 0 else reach)
+        held = (low[other] for other in range(cell, len(ends)) if ends[other] <= until)
+        expected = expected or not any(held)
+    assert _kernels._may_carry(*map(np.array, (ends, first, second)), reach, level) == expected
+
+
+@given(st.data())
+def test_no_gap_is_larger_than_the_largest_bound(data: st.DataObject) -> None:
+    """Of the shares that two groups have up to the end of each cell, and what is known inside."""
+    size = data.draw(st.integers(1, 8))
+    first, second = (np.array([0.0, *sorted(data.draw(lists_of(SIXTEENTHS, size)))]) for _ in range(2))
+    known = np.array(data.draw(st.lists(st.booleans(), min_size=size, max_size=size)))
+    inside = np.empty((2, 0))
+    if data.draw(st.booleans()):
+        inside = np.array([data.draw(lists_of(SIXTEENTHS, size)) for _ in range(2)]) - 0.5
+        inside.sort(axis=0)
+    bounds = np.empty((2, 2 * size))
+    _kernels._bound_gap(first, second, known, inside, 2.0**-20, bounds)
+    bounds[1, -1] = abs(first[-1] - second[-1]) + 2.0**-20
+    assert _kernels._largest_bound(first, second, known, inside, 2.0**-20) == bounds[1].max()
+
+
 def lists_of(elements: st.SearchStrategy[float], size: int) -> st.SearchStrategy[list[float]]:
     return st.lists(elements, min_size=size, max_size=size)

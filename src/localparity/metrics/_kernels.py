@@ -516,6 +516,44 @@ def _begins_of(lowest: FloatArray, highest: FloatArray, frame: Any) -> FloatArra
     return begins
 
 
+@compiled_fast
+def _largest_bound(
+    first: FloatArray, second: FloatArray, known: BoolArray, inside: FloatArray, slack: float
+) -> float:
+    """The greatest absolute gap that there may be anywhere, as `_bound_gap` has it."""
+    largest = 0.0
+    for cell in range(known.size):
+        if known[cell]:
+            most = abs(first[cell + 1] - second[cell + 1])
+        else:
+            least, most = first[cell] - second[cell + 1], first[cell + 1] - second[cell]
+            if inside.size:
+                least, most = max(least, inside[0, cell]), min(most, inside[1, cell])
+            most = max(max(abs(least), abs(most)), abs(first[cell + 1] - second[cell + 1]))
+        largest = max(largest, most)
+    return largest + slack
+
+
+@compiled
+def _may_carry(ends: FloatArray, first: FloatArray, second: FloatArray, reach: float, level: float) -> bool:
+    """Whether a run longer than a half-width may have a gap above a level at the end of each of its cells.
+
+    From where a run may begin, cells are looked at from the farthest that it must hold: a run begins after
+    the first that is found with a lower gap, and those before it need not be looked at.
+    """
+    cell, after = -1, 0
+    while after < ends.size:
+        begin = ends[after - 1] if after else 0.0
+        limit = begin + (2.0 if begin > 0.0 else 1.0) * reach
+        cell = np.searchsorted(ends, limit, side="right") - 1
+        while cell >= after and abs(first[cell + 1] - second[cell + 1]) > level:
+            cell -= 1
+        if cell < after:
+            return True
+        after = cell + 1
+    return False
+
+
 @compiled
 def _bound_pairs(
     begins: FloatArray, known: BoolArray, shares: FloatArray, gaps: FloatArray, terms: Any
@@ -523,27 +561,34 @@ def _bound_pairs(
     """The least and the greatest MCDP of each pair (rows) at each half-width (columns).
 
     `begins` has where each cell begins and ends, and `gaps` what is known of each pair's gap inside. Where
-    the worst pair is asked for, one whose gap is nowhere as large as another's MCDP, at any half-width, is
-    bounded by its largest gap alone.
+    the worst pair is asked for, one that is not above the others' least MCDP at a half-width is left at 0.
     """
     pairs, compared, reach, slack, worst = terms
     found = np.zeros((2, len(pairs), reach.shape[1]))
     bounds, largest = np.empty((2, begins.size)), np.ones(len(pairs))
     order, chosen = np.argsort(reach[1]), np.flatnonzero(compared)
     for pair in chosen[: chosen.size if worst and chosen.size > 1 else 0]:
-        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, gaps[pair], slack, bounds)
-        largest[pair] = bounds[1].max()
-    reached = np.zeros(reach.shape[1])
+        first, second = shares[pairs[pair, 0]], shares[pairs[pair, 1]]
+        largest[pair] = _largest_bound(first, second, known, gaps[pair], slack)
+    reached, above = np.zeros(reach.shape[1]), np.ones(reach.shape[1], np.bool_)
+    ends = begins[1::2].copy()
     for pair in chosen[np.argsort(-largest[chosen])]:
-        found[1, pair] = largest[pair]
-        if worst and largest[pair] < reached.min():
+        first, second = shares[pairs[pair, 0]], shares[pairs[pair, 1]]
+        for column in range(order.size if worst and chosen.size > 1 else 0):
+            level, nearly = reached[column], reach[1, column] * (1.0 - 1e-9)
+            above[column] = largest[pair] > level and (
+                nearly < 0.0 or _may_carry(ends, first, second, nearly, level - slack)
+            )
+        columns = order[above[order]]
+        if columns.size == 0:
             continue
-        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, gaps[pair], slack, bounds)
-        highest = np.zeros(order.size)
+        _bound_gap(first, second, known, gaps[pair], slack, bounds)
         for side in range(2):
-            raise_highest_runs(begins, bounds[side], reach[side][order], highest)
-            found[side, pair][order] = highest
-        reached = np.maximum(reached, found[0, pair])
+            highest = reached[columns]
+            raise_highest_runs(begins, bounds[side], reach[side][columns], highest)
+            found[side, pair][columns] = highest
+        if worst:
+            reached = np.maximum(reached, found[0, pair])
     return found
 
 
@@ -586,12 +631,13 @@ def decide(steps: Any, compared: BoolArray, terms: Any) -> tuple[BoolArray, Bool
     for label in range(len(bounds)):
         for pair in range(len(pairs)):
             least, most = np.maximum(bounds[label, 0, pair], floor), bounds[label, 1, pair]
-            if not compared[label, pair] or (most < floor).all():
+            above = most > floor
+            if not compared[label, pair] or (worst and not above.any()):
                 continue
             matters[label, pair] = True
             first, second = shares[label, pairs[pair, 0]], shares[label, pairs[pair, 1]]
             _bound_gap(first, second, known, gaps[label, pair], slack, sides)
-            deciding = deciding_steps(begins, sides[0], sides[1], least, most, reach[1])
+            deciding = deciding_steps(begins, sides[0], sides[1], least[above], most[above], reach[1][above])
             for cell in range(known.size):
                 # What was not opened before, and has no number since, does not decide.
                 opened[cell] |= deciding[2 * cell] and not known[cell] and numbers[cell] >= 0
