@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Protocol
 
@@ -307,15 +307,23 @@ def outward_points(low: float, high: float, *, unit: bool = True) -> str:
 
 
 def signed_points(low: float, high: float) -> str:
-    """The ends of the interval of a difference in points, rounded outward to a tenth.
+    """The ends of the interval of a difference in points, rounded outward to a tenth, or so as not to be 0.
 
     Examples
     --------
-    >>> signed_points(-0.10186, -0.0793), signed_points(-0.0012, 0.0037)
-    ('-10.2 to -7.9', '-0.2 to 0.4')
+    >>> signed_points(-0.10186, -0.0793), signed_points(-0.0012, 0.0037), signed_points(-0.04, -0.00032)
+    ('-10.2 to -7.9', '-0.2 to 0.4', '-4 to -0.03')
     """
-    first, last = math.floor(1000.0 * low + 1e-9) / 10.0, math.ceil(1000.0 * high - 1e-9) / 10.0
-    return f"{first + 0.0:g} to {last + 0.0:g}"
+    return f"{_rounded_by(math.floor, low, 1e-9)} to {_rounded_by(math.ceil, high, -1e-9)}"
+
+
+def _rounded_by(outward: Callable[[float], int], change: float, nudge: float) -> str:
+    """A change in points with one decimal, or as many as keep it apart from 0."""
+    for decimals in range(1, 12):
+        rounded = outward(change * 10.0 ** (2 + decimals) + nudge) / 10.0**decimals
+        if rounded or not change:
+            break
+    return f"{rounded + 0.0:g}"
 
 
 def outward_percent(low: float, high: float) -> str:

@@ -57,7 +57,8 @@ def test_a_key_does_what_the_option_does(key: str, folder: Path, monkeypatch: py
     assert typed[0] == after[0], typed[1]
     assert numbers(typed[2]) == numbers(after[2])
     if key not in ("encoding", "decimal", "normalise_groups", "missing", "person_id"):
-        assert numbers(before[2]) != numbers(after[2])
+        assert before[0] == 2 or numbers(before[2]) != numbers(after[2])
+    assert (before[0] == 2) == (key in ("sheet", "table")), before[1]
 
 
 @pytest.mark.parametrize("key", sorted(CHANGES))
@@ -254,3 +255,29 @@ def test_the_plugin_takes_scores_too(folder: Path, monkeypatch: pytest.MonkeyPat
         assert_mcdp(None, scores, sensitive_features=groups, policy="arrays.toml", max_mcdp=0.2)
     with pytest.raises(ValueError, match=r"must name files"):
         assert_mcdp(policy="arrays.toml")
+
+
+def test_the_target_is_that_of_a_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    census = lp.datasets.make_census(600, random_state=0)
+    people = census.data.select_dtypes("number")
+    trees = lp.models.LocalParityLGBMClassifier(0.0, n_estimators=2, random_state=0)
+    trees.fit(people, census.target, sensitive_features=census.sensitive_features).save("model")
+    people.assign(sex=census.sensitive_features, paid=census.target, other=1 - census.target).to_csv(
+        "people.csv"
+    )
+    values = {"files": ["people.csv"], "group": ["sex"], "n_resamples": 39, "criterion": "equal_opportunity"}
+    shown = []
+    for name in ("paid", "other"):
+        Path("target.toml").write_text(toml({**values, "target": name, "max_mcdp": 0.9}))
+        code, stderr, found = audited("--policy", "target.toml", "--model", "model")
+        typed = audited(
+            "people.csv", *options(values)[1:], "--max-mcdp", "0.9", "--model", "model", "--target", name
+        )
+        assert (code, typed[0]) == (0, 0), stderr + typed[1]
+        assert numbers(found) == numbers(typed[2])
+        shown.append(numbers(found)["audits"])
+    assert shown[0] != shown[1]
+    assert audited("--policy", "target.toml")[0] == 2
+    with pytest.raises(ValueError, match="score must be a column, or model"):
+        assert_mcdp(policy="target.toml")

@@ -341,3 +341,39 @@ def test_json_of_any_shape_is_no_crash(files: Files) -> None:
                     inside = inside[key]
                 inside[place[-1]] = value
                 assert verified({**files, name: json.dumps(top).encode()})[0] < 3, (name, place, value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--epsilon", "0,0.02"],
+        ["--epsilon", "0.02,0.05"],
+        ["--epsilon", "0,0.05", "--compare", "to_overall"],
+        ["--method", "bootstrap"],
+        ["--criterion", "equalized_odds"],
+    ],
+    ids=lambda options: " ".join(options[1:]),
+)
+@pytest.mark.parametrize("end", ["low", "high", "radius"])
+def test_without_the_data_an_end_that_the_method_does_not_give_is_found(
+    folder: Path, options: list[str], end: str
+) -> None:
+    """The end is changed in every file alike, and so little that no text shows it."""
+    files = made(folder, *OPTIONS, "--group", "race", *options)
+    pairs = json.loads(files["audit.json"])["audits"][0]["pairs"]
+    numbers = [pair["radius"] if end == "radius" else pair["intervals"][0][end] for pair in pairs]
+    is_free = end == "high" and "0.02,0.05" in options  # above 0 it is known to be no larger than at 0
+    for number in sorted({number for number in numbers if 0.0 < number < 1.0})[-2:]:
+        moved = repr(number * (1.5 if is_free else 1.00001)).encode()
+        changed = {name: content.replace(repr(number).encode(), moved) for name, content in files.items()}
+        code, output = verified(changed)
+        assert code == 1, (number, output)
+        assert is_free or "the interval of" in output, output
+
+
+def test_intervals_of_other_methods_are_not_made_again(files: Files) -> None:
+    number = json.loads(files["audit.json"])["audits"][0]["pairs"][0]["radius"]
+    moved = repr(number * 1.00001).encode()
+    other = {name: content.replace(repr(number).encode(), moved) for name, content in files.items()}
+    assert verified(other)[0] == 1
+    assert verified(edited(other, lambda plain: plain.update(methods=0), "record.json"))[0] == 0

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from workbooks import workbook
 
 BASE: dict[str, Any] = {
     "files": ["scores.csv"],
@@ -27,6 +31,8 @@ CHANGES: dict[str, Any] = {
     "control": ["job"],
     "encoding": "utf-8",
     "decimal": ".",
+    "sheet": "people",
+    "table": "scores",
     "normalise_groups": True,
     "epsilons": [0.05],
     "criterion": "equal_opportunity",
@@ -55,6 +61,8 @@ CHANGES: dict[str, Any] = {
     "distribution_date": "2025-01-31",
 }
 NEEDS: dict[str, dict[str, Any]] = {
+    "sheet": {"files": ["scores.xlsx"]},
+    "table": {"files": ["sqlite://scores.db"]},
     "criterion": {"label": "y"},
     "pos_label": {"label": "y", "criterion": "equal_opportunity"},
     "missing_groups": {"missing_values": ["b"], "missing_groups": "drop", "group": ["race"]},
@@ -65,12 +73,12 @@ NEEDS: dict[str, dict[str, Any]] = {
     "data_source": {"cutoff": 0.4},
     "distribution_date": {"decision": "y"},
 }
-NOT_HERE = {"table", "target", "sheet", "alarm_rate"}
-"""Keys of databases, of --model, of workbooks and of monitors; the last has a test of its own."""
+NOT_HERE = {"target", "alarm_rate"}
+"""Keys of --model and of monitors, which have tests apart."""
 
 
 def write_scores(folder: Path) -> None:
-    """Two files of people of two sexes, three races, and a few who are rare."""
+    """Two files of people of two sexes, three races, and a few who are rare; a workbook and a database."""
     rng, rows = np.random.default_rng(0), 600
     sex, race = rng.choice(["f", "m"], rows), rng.choice(["a", "b", "c"], rows)
     p = np.round(np.clip(rng.random(rows) * 0.8 + 0.2 * (sex == "m"), 0, 1), 4)
@@ -81,6 +89,15 @@ def write_scores(folder: Path) -> None:
         lines.append(",".join(map(str, values)))
     for name in ("scores.csv", "other.csv"):
         (folder / name).write_text("\n".join(lines[: None if name == "scores.csv" else 400]) + "\n")
+    header, *rows_of_text = (line.split(",") for line in lines)
+    workbook(folder / "scores.xlsx", {"notes": [["a"], ["b"]], "people": [header, *rows_of_text]})
+    with closing(sqlite3.connect(folder / "scores.db")) as database:
+        kinds = ("REAL", "REAL", *["TEXT"] * 3, "INTEGER", "REAL", "INTEGER", "TEXT", "INTEGER")
+        columns = ", ".join(map(" ".join, zip(header, kinds, strict=True)))
+        database.execute(f"CREATE TABLE scores ({columns})")
+        marks = ", ".join("?" * len(header))
+        database.executemany(f"INSERT INTO scores VALUES ({marks})", rows_of_text)
+        database.commit()
 
 
 def toml(values: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ pytest imports this module in every run, so nothing of localparity is imported b
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextvars import ContextVar
 from os import PathLike
 from pathlib import Path
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from localparity.auditing import Audit
     from localparity.auditing._answer import DecideBy, NotAssessed
     from localparity.auditing._document import Document
+    from localparity.auditing._files import Engine
     from localparity.auditing._options import AuditArguments
+    from localparity.auditing._policy import Policy
 
 __all__ = ["assert_mcdp"]
 
@@ -141,12 +143,23 @@ def _under_policy(
         return [audit(y_true, y_score, **rows, **arrays, **options)], policy.bound
     if not policy.files:
         raise InputError("must name files where no scores are passed", file=path)
+    options |= asdict(policy.columns)
+    return [Audit.read(table, engine=engine, **options) for table, engine in _opened(policy)], policy.bound
+
+
+def _opened(policy: Policy) -> Iterator[tuple[Any, Engine]]:
+    """The tables of a policy's files or databases, one open at a time, each with what counts it."""
     from localparity._io._table import open_table
+    from localparity.engines._ibis import read_database
 
     reading = {name: getattr(policy, name) for name in ("encoding", "decimal", "sheet", "normalise_groups")}
-    columns = asdict(policy.columns)
-    files = (open_table(file, **reading) for file in policy.files)
-    return [Audit.read(file, **columns, **options) for file in files], policy.bound
+    for file in policy.files:
+        if policy.table is None:
+            yield open_table(file, **reading), "duckdb"
+            continue
+        table = read_database(file, policy.table)
+        yield table, "ibis"
+        table.get_backend().disconnect()
 
 
 def _check(audited: Audit, bound: dict[str, Any]) -> None:

@@ -123,7 +123,7 @@ class Baseline:
 
 
 class BaselineRule(NamedTuple):
-    """How models are chosen by the validation part and tested on the test part, beside a baseline."""
+    """How models are chosen by the validation part and tested on the test part, against a baseline."""
 
     margin: float
     criterion: Criterion

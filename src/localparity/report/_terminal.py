@@ -299,7 +299,7 @@ def comparison_lines(comparison: ModelComparison, about: str, width: int = 80) -
 
 def _against_baseline(ranked: Sequence[Outcome], baseline: Baseline, width: int) -> list[Text]:
     """A row for each alternative: how it differs from the baseline, and whether it dominates it."""
-    head, *names = _column(["less baseline, in points", *(outcome.name for outcome in ranked)], width - 57)
+    head, *names = _column(["less baseline, points", *(outcome.name for outcome in ranked)], width - 57)
     confidence = f"{100.0 * (1.0 - 2.0 * baseline.error):g}%"
     lines = [_line(f"  {head}  {'MCDP ' + confidence:>14}  {'AP':>12}  {'accuracy':>12}", "dim")]
     for name, outcome in zip(names, ranked, strict=True):

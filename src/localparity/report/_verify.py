@@ -26,16 +26,21 @@ from localparity._version import __version__
 from localparity.auditing._answer import Answer, BoundResult, NotAssessed, bound_result
 from localparity.auditing._audit import Audit
 from localparity.auditing._document import FORMAT, FORMAT_VERSION, Document, plain_audit
+from localparity.auditing._findings import PairSummary
 from localparity.auditing._policy import PolicyFile, parse_policy
 from localparity.auditing._tables import Shown
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
+from localparity.counts._comparison import EVERYONE
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import strata_of, with_everyone
 from localparity.metrics import CategoryTable, ScoringRates
-from localparity.metrics._gap_curve import curve_between
+from localparity.metrics._gap_curve import GapCurve, curve_between, worst_interval
 from localparity.report._bundle import CHANGES, CHECKSUMS, METHODS, RECORD, RECORD_VERSION
 from localparity.report._markdown import markdown_of
+from localparity.uncertainty._bands import Steps, finite_sample_radii
+from localparity.uncertainty._intervals import MeasuredPair, band_intervals, finite_sample_intervals
+from localparity.uncertainty._resampling import least_resamples
 
 _NAMES = (
     "report.html", "audit.json", "audit.md", "command.txt", "record.json", "policy.toml", "model_card.md",
@@ -237,7 +242,7 @@ def verify_files(files: Mapping[str, bytes]) -> Iterator[Check]:
         document = _document(plain, audits, record)
         yield from _check_texts(files, plain, document)
         yield _check_page(files["report.html"], document)
-        yield from _check_counts(plain, audits, record["counts"])
+        yield from _check_counts(plain, audits, record)
     except _UNFIT as error:
         yield _unfit(error)
 
@@ -337,17 +342,7 @@ def _wrong(audit: Audit, plain: Mapping[str, Any]) -> Iterator[str]:
             yield f"the interval of {group_text(pair.groups)}"
         if not all(least * (1 - _CLOSE) <= value <= 1.0 for value in pair.p_values or ()):
             yield f"the p-value of {group_text(pair.groups)}"
-    for place, finding in enumerate(audit.findings):
-        interval, worst = finding.interval, max(pair.mcdp[place] for pair in audit.pairs)
-        confident = interval.confidence == audit.confidence == plain["confidence"]
-        if not (
-            confident
-            and finding.mcdp == interval.estimate == worst
-            and interval.low <= worst <= interval.high
-        ):
-            yield f"MCDP({finding.epsilon:g})"
-        if finding.test is not None and not least * (1 - _CLOSE) <= finding.test.p_value <= 1.0:
-            yield f"the p-value at {finding.epsilon:g}"
+    yield from _wrong_findings(audit, plain["confidence"])
     if plain["bound"] is not None and plain["unknown_groups"] is None:
         given = audit.answer.bound
         assert given is not None
@@ -360,6 +355,24 @@ def _wrong(audit: Audit, plain: Mapping[str, Any]) -> Iterator[str]:
         words = {"within": "Within", "above": "Above", "undecided": "Undecided at"}
         if not (audit.answer.verdict or "").startswith(words[given.verdict]):
             yield "the words of the verdict"
+
+
+def _wrong_findings(audit: Audit, confidence: float) -> Iterator[str]:
+    """The findings that are not those of the worst pairs."""
+    least = 1.0 / (1 + audit.n_resamples)
+    for place, finding in enumerate(audit.findings):
+        interval, worst = finding.interval, max(pair.mcdp[place] for pair in audit.pairs)
+        if interval != worst_interval([pair.intervals[place] for pair in audit.pairs]):
+            yield f"the interval of MCDP({finding.epsilon:g})"
+        confident = interval.confidence == audit.confidence == confidence
+        if not (
+            confident
+            and finding.mcdp == interval.estimate == worst
+            and interval.low <= worst <= interval.high
+        ):
+            yield f"MCDP({finding.epsilon:g})"
+        if finding.test is not None and not least * (1 - _CLOSE) <= finding.test.p_value <= 1.0:
+            yield f"the p-value at {finding.epsilon:g}"
 
 
 def _required(plain: Mapping[str, Any]) -> bool:
@@ -525,15 +538,16 @@ def _page_sentences(document: Document) -> Iterator[str]:
 
 
 def _check_counts(
-    plain: Mapping[str, Any], audits: Mapping[str, Audit], counts: Mapping[str, Any]
+    plain: Mapping[str, Any], audits: Mapping[str, Audit], record: Mapping[str, Any]
 ) -> Iterator[Check]:
     """Whether the numbers lie where the people in steps of scores let them lie."""
+    counts, same_methods = record["counts"], record["methods"] == METHODS
     for name, audit in audits.items():
         steps = counts[name]
         if steps is None:
             yield Check("not checked", f"the numbers of {name} against counts: the bundle may have none")
             continue
-        checked, wrong = _against_counts(audit, steps)
+        checked, wrong = _against_counts(audit, steps, same_methods=same_methods)
         said = (
             f"{checked} numbers of {name} lie where the counts, in steps of at least 10 people, let them lie"
         )
@@ -542,7 +556,7 @@ def _check_counts(
         yield Check("differs", "the counts belong to other audits")
 
 
-def _against_counts(audit: Audit, steps: Mapping[str, Any]) -> tuple[int, list[str]]:
+def _against_counts(audit: Audit, steps: Mapping[str, Any], *, same_methods: bool) -> tuple[int, list[str]]:
     """How many numbers were held against the counts, and which do not follow from them."""
     counts = _counts(audit, steps)
     atoms, error = counts.atoms, counts.rank_error
@@ -552,18 +566,81 @@ def _against_counts(audit: Audit, steps: Mapping[str, Any]) -> tuple[int, list[s
         checked += 1
         if found is None or found.size != group.rows:
             wrong.append(f"the rows of {group_text(group.group)}")
-    by_label = strata_of(counts, audit.comparison)
+    by_label, curves = strata_of(counts, audit.comparison), list[GapCurve]()
     for pair in audit.pairs:
         sides = by_label[pair.label]
         sides = with_everyone(sides) if audit.comparison.compare == "to_overall" else sides
         curve = curve_between(counts, sides, pair.groups, pair.label)
+        curves.append(curve)
         for finding, mcdp in zip(audit.findings, pair.mcdp, strict=True):
             bounds, checked = curve.mcdp_bounds(finding.epsilon), checked + 1
             if not finding.too_wide and not bounds.low - 1e-9 <= mcdp <= bounds.high + 1e-9:
                 wrong.append(f"MCDP({finding.epsilon:g}) of {group_text(pair.groups)}, {mcdp:g}")
+    if same_methods:
+        wrong += [f"the interval of {group_text(groups)}" for groups in _wrong_intervals(audit, curves)]
+        checked += len(curves) * len(audit.findings)
     shares = list(_shares(audit, atoms)) if len(by_label) == 1 else []
     wrong += [f"the share of {name}" for name, share, mine in shares if abs(share - mine) > error + 1e-9]
     return checked + len(shares), wrong
+
+
+def _wrong_intervals(audit: Audit, curves: Sequence[GapCurve]) -> Iterator[tuple[Group, Group]]:
+    """The pairs whose intervals are not those of the method, which MCDP and the people of a pair decide.
+
+    A lower end is MCDP less the radius of a band, or 0 where the test of parity is not rejected. An upper end
+    is known at epsilon 0; above that it is no larger. A bootstrap's radius is taken as it is written.
+    """
+    radii, one_sided = np.array([pair.radius for pair in audit.pairs]), 0.5 + 0.5 * audit.confidence
+    pairs = [_measured(audit, *both) for both in zip(audit.pairs, curves, strict=True)]
+    if audit.method == "finite_sample":
+        known = np.abs(finite_sample_radii(pairs, audit.confidence) - radii) < _NEAR
+        lows = finite_sample_intervals(pairs, one_sided, "lower")
+        at_0 = [_at_0(pair) for pair in pairs]
+        highs = [
+            [one.high] * len(audit.findings) for (one,) in finite_sample_intervals(at_0, one_sided, "upper")
+        ]
+    else:
+        known, lows = radii >= 0.0, band_intervals(pairs, radii, audit.confidence)
+        highs = [[one.high for one in row] for row in lows]
+    decides = audit.n_resamples >= least_resamples(audit.confidence)
+    for pair, is_known, low, high in zip(audit.pairs, known, lows, highs, strict=True):
+        for place, (one, finding) in enumerate(zip(pair.intervals, audit.findings, strict=True)):
+            accepted = (
+                decides and pair.p_values is not None and pair.p_values[place] > 1.0 - one.confidence + 1e-9
+            )
+            is_exact = audit.method == "bootstrap" or finding.epsilon == 0.0
+            is_known &= abs(one.low - (0.0 if accepted else low[place].low)) < _NEAR
+            is_known &= abs(one.high - high[place]) < _NEAR if is_exact else one.high < high[place] + _NEAR
+        if not is_known:
+            yield pair.groups
+
+
+_NEAR = 1e-7
+"""How near an end must be that is searched for by halving."""
+
+
+def _measured(audit: Audit, pair: PairSummary, curve: GapCurve) -> MeasuredPair:
+    """A pair as its interval is made from it; its largest gap is known where an epsilon is 0."""
+    epsilons, mcdp = np.array([finding.epsilon for finding in audit.findings]), np.array(pair.mcdp)
+    first, second = pair.groups
+    largest = float(mcdp[0]) if epsilons[0] == 0.0 else curve.mcdp_bounds(0.0).high
+    return MeasuredPair(
+        groups=(first, EVERYONE if audit.comparison.compare == "to_overall" else second),
+        label=pair.label,
+        sizes=curve.sizes,
+        epsilons=epsilons,
+        least=mcdp,
+        mcdp=mcdp,
+        most=mcdp,
+        largest=largest,
+        steps=Steps.of(curve),
+    )
+
+
+def _at_0(pair: MeasuredPair) -> MeasuredPair:
+    """The same at epsilon 0 alone, where MCDP is the largest gap."""
+    mcdp = np.array([pair.largest])
+    return replace(pair, epsilons=np.zeros(1), least=mcdp, mcdp=mcdp, most=mcdp)
 
 
 def _counts(audit: Audit, steps: Mapping[str, Any]) -> ScoreCounts:

@@ -76,7 +76,7 @@ def _differences(comparison: ModelComparison, baseline: Baseline) -> ReportTable
         word = "dominates" if found.dominates(baseline.margin) else "not known to dominate"
         group = "needed" if outcome.repaired else "not needed"
         rows.append((outcome.name, outcome.setting or "as it is", word, group, *cells))
-    names = ("model", "setting", "beside the baseline", "group at prediction")
+    names = ("model", "setting", "against the baseline", "group at prediction")
     numbers = (f"MCDP({comparison.epsilon:g})", "AP", "accuracy")
     caption = (
         f"Alternatives less the baseline, in points, with {100.0 * (1.0 - 2.0 * baseline.error):g}% intervals"
