@@ -12,10 +12,11 @@ import pytest
 
 from localparity.cli._app import heeding_interrupts
 
-# As in the foreground: tests may run in the background of a shell, where Ctrl-C is ignored.
+# As in the foreground: tests may run in the background of a shell, where Ctrl-C is ignored, or after nohup.
 COMMAND = """
 import hashlib, signal, sys, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 from localparity.cli import _app
 
 def wait():
