@@ -10,16 +10,19 @@ SPHINX := OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going -b html
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadfile
 CHECKED := src tests benchmarks docs examples
 
+# Every process of a test would compile the package anew where the environment keeps Python from writing what it compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test lint unit coverage coverage-floor instructions pages docs dist nightly test-slow mutants test-versions faults campaign fuzz bench \
 	bench-scale promises results clean
 
 demo: $(VENV)/.runtime
-	@echo "An audit of 20,000 invented people, then two models trained on others: about half a minute on two cores."
+	@echo "An audit of 20,000 invented people, then of two models trained on others: half a minute on two quiet cores."
 	$(BIN)/localparity demo
 
 # Stops at the first stage that fails; ends with how long each stage took.
 test: $(VENV)/.docs
-	@echo "Linters, then all quick tests, then the pages: about MINUTES minutes on two cores, more the first time."
+	@echo "Linters, then all quick tests, then the pages: some ten minutes on two quiet cores."
 	@took=; for stage in lint unit pages; do \
 		start=$$(date +%s); \
 		$(MAKE) --no-print-directory $$stage || exit 1; \

@@ -148,17 +148,21 @@ HOSTS = {
 """What takes long to start, and the files of tests that share it: they run in one process, as do the tests of a file."""
 
 LONGEST = """
-chromium Spark PostgreSQL tests/test_limits.py tests/docs/test_pages.py
+tests/test_limits.py chromium Spark PostgreSQL tests/docs/test_pages.py
 tests/models/networks/test_distributed.py tests/models/repair/test_score_repair.py tests/test_criteria.py
 tests/fuzz/test_tables.py tests/cli/test_few_people.py tests/integrations/test_mlflow.py tests/uncertainty/test_upper.py
 tests/integrations/test_pytest.py tests/monitoring/test_alarms.py tests/cli/test_names_from_data.py
 tests/models/repair/blind/test_blind_classifier.py tests/paper/test_resnet.py tests/models/networks/test_losses.py
-tests/uncertainty/test_safe_cutoffs.py tests/engines/test_duckdb_streams.py tests/cli/test_compare.py tests/cli/test_cli.py
+tests/report/test_terminal.py tests/uncertainty/test_power.py tests/uncertainty/test_safe_cutoffs.py
+tests/engines/test_duckdb_streams.py tests/cli/test_compare.py tests/cli/test_cli.py
 tests/models/repair/blind/test_blind_repair.py tests/cli/test_repair.py
 tests/cli/test_reproduce.py tests/report/test_page.py tests/metrics/test_wide_windows.py tests/cli/test_what_now.py
 tests/models/test_compare.py tests/monitoring/test_streaming.py tests/test_architecture.py
 """
-"""What takes longest, the longest first: it is handed out first, so that all processes end at about the same time."""
+"""What takes longest: it is handed out first, so that all processes end at about the same time.
+
+The first compiles most of the loops in a fresh clone, while another process starts a browser and needs none.
+"""
 
 
 @pytest.hookimpl(optionalhook=True)

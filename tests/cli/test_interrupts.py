@@ -12,7 +12,7 @@ import pytest
 
 from localparity.cli._app import heeding_interrupts
 
-# As in the foreground: tests may run in the background of a shell or under nohup, where signals are ignored.
+# As in the foreground: tests may run in the background of a shell, where Ctrl-C is ignored, or after nohup.
 COMMAND = """
 import hashlib, signal, sys, threading, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
