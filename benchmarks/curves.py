@@ -17,9 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks._labels import label_ends
 from benchmarks._measure import add_busy, median_seconds, peak_bytes, record_at, write_table
 from benchmarks._series import ALL, SampleFiles, prepare
-from localparity.paper._figures import label_ends, panels, save
+from localparity.paper._figures import panels, save
 from localparity.report.displays._base import COLOURS, QUIET, finish, styled
 
 # The figure: above the time, below the peak of memory, over the number of rows.

@@ -25,8 +25,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import localparity as lp
 from benchmarks._commit import current_commit
+from benchmarks._labels import label_ends
 from census_frontier import census_frontier, census_probabilities
-from localparity.paper._figures import label_ends
 from localparity.report.displays._base import COLOURS, QUIET, finish, use_style
 
 RESULTS = Path(__file__).parent.parent / "results"

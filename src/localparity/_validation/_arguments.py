@@ -122,13 +122,12 @@ def as_epsilon(epsilon: Any, name: Argument = "epsilon") -> float:
     return float(epsilons)
 
 
-def as_bounded_epsilon(epsilon: Any, name: Argument = "epsilon") -> float:
+def as_bounded_epsilon(epsilon: Any) -> float:
     """The half-width of the windows of a bound on MCDP: from 1 on, everything is within every bound."""
-    number = as_epsilon(epsilon, name)
+    number = as_epsilon(epsilon)
     if number >= 1.0:
-        raise InputError(
-            f"must be < 1 with {setting('max_mcdp')}, got {number:g}: MCDP is then 0 for all scores", name
-        )
+        reason = f"must be < 1 with {setting('max_mcdp')}, got {number:g}: MCDP is then 0 for all scores"
+        raise InputError(reason, "epsilon")
     return number
 
 

@@ -405,9 +405,9 @@ def as_objects(values: Iterable[Any]) -> NDArray[Any]:
     return np.fromiter(values, dtype=object)
 
 
-def row_slices(rows: int, size: int = _ROWS) -> Iterator[slice]:
-    """Slices of so many rows at a time."""
-    return (slice(start, start + size) for start in range(0, rows, size))
+def row_slices(rows: int) -> Iterator[slice]:
+    """Slices of `_ROWS` rows at a time."""
+    return (slice(start, start + _ROWS) for start in range(0, rows, _ROWS))
 
 
 def example_rows(codes: NDArray[Any], count: int) -> NDArray[np.intp]:
