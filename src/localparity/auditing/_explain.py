@@ -65,7 +65,7 @@ _LEAST_CLUSTERS = 20
 _ROWS_BY_CELL, _MOST_CELLS = 10, 100
 _ROWS_BY_QUANTILE, _MOST_QUANTILES = 20, 50
 _RARE, _MOST_CATEGORIES = 10, 200
-_LEAST_PROBABILITY = 0.05
+_LEAST_PROBABILITY, _MANY_PEOPLE = 0.05, 10_000
 _LEAST_CUTOFFS, _MOST_CUTOFFS, _MOST_NUMBERS = 16, 64, 2e7
 _DRAWS = 4000
 _FOLDS = 5
@@ -717,7 +717,10 @@ class _Search:
         self.people, self.confidence, self.rng = people, confidence, rng
         self.cells = {column.name: _cells_of(column, rows, most) for column in columns}
         self.texts = {column.name for column in columns if column.is_text}
-        self.quantiles = int(np.clip(least // _ROWS_BY_QUANTILE, 2, _MOST_QUANTILES))
+        # With many people, weights of finer cells and of rarer people are known well enough.
+        finest = max(_MOST_QUANTILES, int(0.7 * np.sqrt(least)))
+        self.quantiles = int(np.clip(least // _ROWS_BY_QUANTILE, 2, finest))
+        self.rarest = _LEAST_PROBABILITY * min(1.0, float(np.sqrt(_MANY_PEOPLE / people.codes.size)))
         size = people.groups * (people.groups - 1) // 2 * people.cutoffs.size
         self._normals = rng.standard_normal((_DRAWS, size))
         self._gaps: dict[frozenset[str], ExplainedGap] = {}
@@ -790,7 +793,7 @@ class _Search:
         people = self.people
         if len(names) == 1:
             return _in_all_groups(self.cells[names[0]], people.codes, people.groups)
-        return np.asarray((told.mean(axis=0) > _LEAST_PROBABILITY * people.shares).all(axis=1))
+        return np.asarray((told.mean(axis=0) > self.rarest * people.shares).all(axis=1))
 
     def _balances(self, names: tuple[str, ...], told: FloatArray, alike: BoolArray) -> list[list[_Balance]]:
         """One balance for one feature; for several, two by stage, each of two models of different people."""
@@ -800,7 +803,7 @@ class _Search:
             return [[_Balance(cells, np.ones(cells.size))]]
         ranks, codes = self._predicted(names, people.ranks), people.codes[alike]
         own = told[:, :, np.arange(alike.size), people.codes]
-        inverse = 1.0 / np.maximum(own, _LEAST_PROBABILITY * people.shares[people.codes])
+        inverse = 1.0 / np.maximum(own, self.rarest * people.shares[people.codes])
         return [
             [
                 _Balance(_common_cells(rank[alike], self.quantiles, codes), one_over[alike])
