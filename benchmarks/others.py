@@ -137,7 +137,9 @@ It does not know how much the fit adapted to them, which others show, and is a r
 |---|---|---|---|---|---|---|---|
 """
 WITH = """
-Said shares below 2% count as 2%. With a confidence of 0.9, people of five groups, the smallest about 5%. A promise is wrong where MCDP(0) of
+Said shares below 2% count as 2%.
+
+With a confidence of 0.9, people of five groups, the smallest about 5%. A promise is wrong where MCDP(0) of
 100,000 others is above the bound.
 
 | models | rows | bound | promise made | made, and wrong | CPU seconds a fit |

@@ -436,8 +436,10 @@ def _narrowed(people: Predictions, cutoffs: tuple[float, float]) -> Predictions:
 
 def _taken(people: Predictions, rows: IntArray) -> Predictions:
     """Return some rows of people."""
-    columns = {name: getattr(people, name) for name in ("scores", "group_codes", "labels", "weights")}
-    return replace(people, **{name: None if one is None else one[rows] for name, one in columns.items()})
+    labels = None if people.labels is None else people.labels[rows]
+    weights = None if people.weights is None else people.weights[rows]
+    scores, codes = people.scores[rows], people.group_codes[rows]
+    return replace(people, scores=scores, group_codes=codes, labels=labels, weights=weights)
 
 
 def round_up(value: float) -> float:

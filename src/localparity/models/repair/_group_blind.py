@@ -404,10 +404,10 @@ def _of_chance(bound: Bound, sizes: dict[Group, int]) -> Iterator[str]:
     """Say of each group whom chance keeps off the bound what it makes, and how many people it needs."""
     if bound.epsilon > 0.0 or bound.min_ratio is not None:
         return
-    noisy = noisy_groups(sizes, bound.max_mcdp).items()
-    if len(sizes) == 2:  # what is made of one is made of the other
-        noisy = sorted(noisy, key=lambda item: sizes[item[0]])[:1]
-    for name, (noise, needed) in noisy:
+    noisy = noisy_groups(sizes, bound.max_mcdp)
+    if len(noisy) == len(sizes) == 2:  # what is made of one is made of the other
+        del noisy[max(noisy, key=lambda name: sizes[name])]
+    for name, (noise, needed) in noisy.items():
         share = f"chance alone makes about {noise:.4f} of it for group {group_text(name)}, of {sizes[name]:,}"
         yield share if needed is None else f"{share}; the bound needs about {needed:,} people of it"
 
