@@ -76,8 +76,8 @@ class GroupBlindRepair(RepairTransformer):
     people by the share of rates at which they are selected, which makes the sets nested.
     `GroupBlindClassifier` does the same around classifiers.
 
-    Without a `confidence`, the bound holds for the people fitted on, and `promise_` says about how often it
-    is kept among as many others, and what is expected of them. With one, part of the rows is held out:
+    Without a `confidence`, the bound holds for the people fitted on, and `promise_` says about what is
+    expected of as many others. With one, part of the rows is held out:
     repairs are tested there from the strongest on, and the weakest before the first that is not known to be
     within the bound is kept (fixed-sequence testing; Angelopoulos et al. 2021, "Learn then Test").
 
