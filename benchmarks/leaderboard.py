@@ -69,8 +69,8 @@ class Run(NamedTuple):
     ap: float
     accuracy: float
     gap: float
-    mcdp0: float
-    mcdp5: float
+    test_mcdp0: float
+    test_mcdp5: float
     ratio: float
 
 

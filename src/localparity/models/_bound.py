@@ -64,7 +64,7 @@ _SAFER, _SAFER_STEP, _LEAST_STRENGTH = 2, 3.0, 0.05
 _CHANCE, _MOST_HELD_OUT = 0.75, 0.5
 _EXPECTED = 0.87  # the mean of Kolmogorov's distribution: what groups that are alike are expected to measure
 
-_DRAWS, _FEW = 200, 0.02  # of others, to say what is expected of them; shares below are too few to tell
+_DRAWS = 200  # of others, to say what is expected of them
 
 _ALL, _RATES_OF_RATIO = (0.0, 1.0), (0.05, 1.0)  # of a bound on MCDP, and of one on ratios
 
@@ -274,11 +274,9 @@ class Bound(NamedTuple):
         for draw in range(_DRAWS):
             rows = np.concatenate([own[rng.integers(0, max(own.size, 1), own.size)] for own in members])
             values[draw] = self.disparity(_taken(people, rows), cutoffs)
-        kept = float(np.mean([within_bound(value, self.limit) for value in values]))
-        share = f"about {kept:.0%}" if kept >= _FEW else f"less than {_FEW:.0%}"
+        expected = self.value(float(values.mean()))
         return (
-            f" As a rough guide, of as many others from the same population the bound is kept in {share} of "
-            f"samples, and about {self.value(float(values.mean())):.3f} is expected."
+            f" As a rough guide, about {expected:.3f} is expected of as many others from the same population."
         )
 
     def is_met(self, measured: Measured) -> bool:
@@ -436,8 +434,10 @@ def _narrowed(people: Predictions, cutoffs: tuple[float, float]) -> Predictions:
 
 def _taken(people: Predictions, rows: IntArray) -> Predictions:
     """Return some rows of people."""
-    columns = {name: getattr(people, name) for name in ("scores", "group_codes", "labels", "weights")}
-    return replace(people, **{name: None if one is None else one[rows] for name, one in columns.items()})
+    labels = None if people.labels is None else people.labels[rows]
+    weights = None if people.weights is None else people.weights[rows]
+    scores, codes = people.scores[rows], people.group_codes[rows]
+    return replace(people, scores=scores, group_codes=codes, labels=labels, weights=weights)
 
 
 def round_up(value: float) -> float:

@@ -76,8 +76,8 @@ class GroupBlindRepair(RepairTransformer):
     people by the share of rates at which they are selected, which makes the sets nested.
     `GroupBlindClassifier` does the same around classifiers.
 
-    Without a `confidence`, the bound holds for the people fitted on, and `promise_` says about how often it
-    is kept among as many others, and what is expected of them. With one, part of the rows is held out:
+    Without a `confidence`, the bound holds for the people fitted on, and `promise_` says about what is
+    expected of as many others. With one, part of the rows is held out:
     repairs are tested there from the strongest on, and the weakest before the first that is not known to be
     within the bound is kept (fixed-sequence testing; Angelopoulos et al. 2021, "Learn then Test").
 
@@ -404,10 +404,10 @@ def _of_chance(bound: Bound, sizes: dict[Group, int]) -> Iterator[str]:
     """Say of each group whom chance keeps off the bound what it makes, and how many people it needs."""
     if bound.epsilon > 0.0 or bound.min_ratio is not None:
         return
-    noisy = noisy_groups(sizes, bound.max_mcdp).items()
-    if len(sizes) == 2:  # what is made of one is made of the other
-        noisy = sorted(noisy, key=lambda item: sizes[item[0]])[:1]
-    for name, (noise, needed) in noisy:
+    noisy = noisy_groups(sizes, bound.max_mcdp)
+    if len(noisy) == len(sizes) == 2:  # what is made of one is made of the other
+        del noisy[max(noisy, key=lambda name: sizes[name])]
+    for name, (noise, needed) in noisy.items():
         share = f"chance alone makes about {noise:.4f} of it for group {group_text(name)}, of {sizes[name]:,}"
         yield share if needed is None else f"{share}; the bound needs about {needed:,} people of it"
 
