@@ -541,11 +541,11 @@ def _may_carry(ends: FloatArray, first: FloatArray, second: FloatArray, reach: f
     From where a run may begin, cells are looked at from the farthest that it must hold: a run begins after
     the first that is found with a lower gap, and those before it need not be looked at.
     """
-    cell, after = -1, 0
+    after = 0
     while after < ends.size:
         begin = ends[after - 1] if after else 0.0
         limit = begin + (2.0 if begin > 0.0 else 1.0) * reach
-        cell = np.searchsorted(ends, limit, side="right") - 1
+        cell = int(np.searchsorted(ends, limit, side="right")) - 1
         while cell >= after and abs(first[cell + 1] - second[cell + 1]) > level:
             cell -= 1
         if cell < after:
