@@ -153,7 +153,7 @@ def test_alternatives_are_tested_on_rows_that_nothing_was_chosen_on(
     baseline = dominated.baseline
     assert baseline is not None
     rows = check_training_rows(
-        None, CENSUS.data.astype({"occupation": "category"}), CENSUS.target, SEX, None, shuffled
+        None, CENSUS.data.astype({"occupation": "category"}), CENSUS.target, SEX, y_score=shuffled
     )
     rest, test = rows.hold_out(0.25, 0, by_class=False)
     validation = rest.hold_out(1 / 3, 0)[1]

@@ -109,7 +109,7 @@ def compare(
     if report is not None:
         require("jinja2", extra="report")
     _check_out(out, without_group=without_group, intended_use=intended_use, force=force)
-    scores = _baseline_scores(file, target, group, people, score, model)
+    scores = _baseline_scores(file, target, group, people, score=score, model=model)
     if score is not None:
         people = replace(people, drop=[*(people.drop or []), score])
     features, classes, groups, weights = read_training_table(
@@ -158,7 +158,7 @@ def compare(
 
 
 def _baseline_scores(
-    file: str, target: str, group: list[str], people: PeopleOptions, score: str | None, model: Path | None
+    file: str, target: str, group: list[str], people: PeopleOptions, *, score: str | None, model: Path | None
 ) -> FloatArray | None:
     """Return the scores of the model that alternatives are looked for to, if there is one."""
     if score is None and model is None:

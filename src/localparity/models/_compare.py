@@ -269,7 +269,7 @@ def compare(
     table = with_categories(X.to_pandas() if hasattr(X, "to_pandas") else X)
     if not hasattr(table, "columns"):
         table = np.asarray(table)
-    everyone = check_training_rows(None, table, y, sensitive_features, sample_weight, y_score)
+    everyone = check_training_rows(None, table, y, sensitive_features, sample_weight, y_score=y_score)
     everyone = everyone.with_weight()._replace(weighted=True)
     rest, test = everyone.hold_out(_TEST, settings.seed, by_class=bound.by_class)
     rows = ComparisonRows(*rest.hold_out(_VALIDATION, settings.seed), test)

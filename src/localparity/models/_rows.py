@@ -291,6 +291,7 @@ def check_training_rows(
     y: ArrayLike,
     sensitive_features: Groups,
     sample_weight: ArrayLike | None = None,
+    *,
     y_score: ArrayLike | None = None,
 ) -> TrainingRows:
     """Check what `fit` was given on behalf of `owner`; the features are X as it is."""
