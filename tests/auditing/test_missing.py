@@ -261,7 +261,7 @@ def test_where_most_groups_are_missing_what_could_be_is_said_first() -> None:
             answer = few_known(shift, 90, policy).answer
             assert answer.status == "undecided"
             assert answer.headline == "Cannot be told: 97% of 3,000 people have no recorded group"
-            assert answer.rates.startswith("Among the people whose group is known: ")
+            assert answer.rates.startswith("Among people whose group is known: ")
             assert answer.unknown is not None
 
 

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import localparity as lp
+from localparity.auditing._document import Document
 from localparity.report.page._page import GLOSSARY
 from looks import LOOKS
 
@@ -131,7 +132,7 @@ def test_it_is_short(open_page: OpenPage, six: lp.Audit, folder: Path, look: dic
 
 def test_the_cutoff_moves_everything(open_page: OpenPage, audit: lp.Audit, folder: Path) -> None:
     page = open_page(folder / "one.html", **LAPTOP)
-    answer, counts = audit.answer, lp.counts.disclosed(audit.counts)
+    answer, counts = audit.answer, Document(audits={"one": audit}).shown_counts("one")
     curve = lp.impact_ratio_curve(counts, confidence=None)
     assert answer.first is not None
     assert answer.second is not None
