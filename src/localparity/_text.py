@@ -152,12 +152,12 @@ def capitalised(text: str) -> str:
 _PLURALS = {"people", "men", "women", "males", "females", "boys", "girls", "adults", "children"}
 
 
-def people_of(name: str) -> str:
+def people_named(name: str) -> str:
     """The people of a group in a sentence.
 
     Examples
     --------
-    >>> people_of("Male"), people_of("older women"), people_of("> 34")
+    >>> people_named("Male"), people_named("older women"), people_named("> 34")
     ('Male people', 'older women', 'people of group > 34')
     """
     if not name[:1].isalpha():

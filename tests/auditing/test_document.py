@@ -171,7 +171,7 @@ def test_what_is_written_is_as_the_schema_says(weighted: bool) -> None:
     assert plain["scoring_rates"]["median"] == pytest.approx(np.median(scores), abs=0.01)
     shown = to_markdown(document)
     assert "Scoring rates by group" in shown
-    assert "The lowest ratio" in shown
+    assert "The lowest computed ratio" in shown
 
 
 def test_without_a_ratio_nothing_is_said_of_ratios() -> None:

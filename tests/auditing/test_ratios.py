@@ -63,6 +63,6 @@ def test_cutoffs_that_select_most_people_are_called_so() -> None:
     (safe,) = apart.safe.by_band
     least = min(np.mean(scores[:2000] > cutoff) for cutoff in apart.curve.cutoffs if cutoff < safe.high)
     assert least >= 0.75
-    assert f"That selects at least {int(100 * least)}% of every group" in apart.sentences[1]
+    assert f"These cutoffs select at least {int(100 * least)}% of every group." in apart.sentences
     alike = RatioResult.of(lp.audit(None, rng.random(4000), **asked), 0.8, 10)
     assert not any("of every group" in sentence for sentence in alike.sentences)

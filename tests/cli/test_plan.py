@@ -23,10 +23,10 @@ def test_what_is_found_and_how_many_rows_it_takes() -> None:
     assert found.returncode == 0, found.stderr
     expected = lp.minimum_detectable([60, 90], n_resamples=99, random_state=0).mcdp
     needed = lp.rows_needed([60, 90], mcdp=0.5, n_resamples=99, random_state=0)
-    assert "Found: an audit at epsilon 0,0.01,0.05,0.1 says" in " ".join(found.stdout.split())
+    assert "To find: an audit at epsilon 0,0.01,0.05,0.1 reports" in " ".join(found.stdout.split())
     assert expected is not None
     assert f"groups of 60 and 90 people finds an MCDP(0) of {100 * expected:.2f}%" in found.stdout
-    assert f"MCDP(0) of 50.00% takes {sum(needed)} rows: {needed[0]}, {needed[1]}." in found.stdout
+    assert f"MCDP(0) of 50.00% takes {sum(needed)} people: {needed[0]} and {needed[1]}." in found.stdout
 
 
 def test_several_groups_have_a_table() -> None:

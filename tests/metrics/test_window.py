@@ -52,7 +52,7 @@ def test_a_sentence_claims_no_more_than_holds() -> None:
     assert "every cutoff from 0.13 to 0.87," in sentence
     assert "at least 17 points" in sentence
     # A pair of groups, one of which is really named so.
-    assert "people in everyone" in Window(0.1, 0.2, 0.5, "b", "everyone", ("everyone", "b")).sentence
+    assert "everyone people" in Window(0.1, 0.2, 0.5, "b", "everyone", ("everyone", "b")).sentence
     # Scores next to each other.
     assert "a cutoff of 0.5," in _between(0.5, 0.5 + 2**-53)
     assert "a cutoff of 0.9999999999999999," in _between(1 - 2**-53, 1.0)

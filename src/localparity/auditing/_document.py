@@ -95,7 +95,7 @@ class RatioResult:
             )
         if self._least_selected >= _MOST_PEOPLE:
             share = f"{math.floor(100.0 * self._least_selected)}%"
-            found.insert(1, f"That selects at least {share} of every group, which may be of little use.")
+            found.insert(-1, f"These cutoffs select at least {share} of every group.")
         selected = "above" if self.curve.higher_is == "better" else "at or below"
         over = "the group with the highest rate" if self.curve.reference is None else "the reference group"
         how = f"People {selected} a cutoff are selected; a ratio is a group's rate over that of {over}."

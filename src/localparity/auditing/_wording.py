@@ -17,7 +17,7 @@ from localparity._text import (
     number_text,
     outward_points,
     p_value_text,
-    people_of,
+    people_named,
     points,
     points_text,
     whole_percent,
@@ -333,7 +333,7 @@ def among_label(audit: Audit, label: int | None) -> str:
 
 def _people_of(group: Group) -> str:
     """The people of a group, in a sentence."""
-    return "people overall" if group is EVERYONE else people_of(group_text(group))
+    return "people overall" if group is EVERYONE else people_named(group_text(group))
 
 
 def subject_of(audit: Audit) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 
 from localparity._scale import rounding_of, score_resolution
-from localparity._text import capitalised, cutoffs_text, group_text, people_of, points_text
+from localparity._text import capitalised, cutoffs_text, group_text, people_named, points_text
 from localparity._types import FloatArray, Group, HigherIs, IntArray, ScoreRange
 from localparity._validation import as_epsilon, as_epsilons, as_higher_is
 from localparity.counts._comparison import EVERYONE
@@ -353,4 +353,4 @@ class Window:
         return f"{where}{compared} to score above it, which is the {higher_is} outcome."
 
     def _people(self, group: Group) -> str:
-        return "people overall" if group == EVERYONE == self.groups[1] else people_of(group_text(group))
+        return "people overall" if group == EVERYONE == self.groups[1] else people_named(group_text(group))

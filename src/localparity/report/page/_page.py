@@ -184,7 +184,7 @@ class Dots:
 
 
 def gap_dot(
-    name: str, note: str, gap: float, interval: Ends, kind: str = "", bound: float | None = None
+    name: str, note: str, gap: float, interval: Ends, kind: str = "", *, bound: float | None = None
 ) -> Dot:
     """A gap with its interval, in points that tell it from the bound."""
     low, high = interval.low, interval.high
@@ -257,7 +257,9 @@ def model_dots(document: Document) -> Dots:
         told = [f"{what} {value:.3f}" for what, value in accuracy.items() if value is not None]
         note = ", ".join([*told, *([] if answer.bound is None else [answer.bound.verdict])])
         kind = "" if answer.status == "disparity" else "chance"
-        rows.append(gap_dot(document.short_names[name], note, finding.mcdp, finding.interval, kind, bound))
+        rows.append(
+            gap_dot(document.short_names[name], note, finding.mcdp, finding.interval, kind, bound=bound)
+        )
     rows.sort(key=lambda row: row.value or 0.0)
     top = 1.05 * max([*(row.high or 0.0 for row in rows), bound or 0.0]) or 1.0
     caption = f"MCDP({document.first.findings[0].epsilon:g}) of each model in points, with its interval"
