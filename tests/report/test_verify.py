@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import re
 import stat
+import subprocess
+import sys
+import tomllib
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
@@ -16,6 +20,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+import localparity
 from localparity.cli._app import app
 from localparity.report._bundle import packed
 from policies import write_scores
@@ -377,3 +382,61 @@ def test_intervals_of_other_methods_are_not_made_again(files: Files) -> None:
     other = {name: content.replace(repr(number).encode(), moved) for name, content in files.items()}
     assert verified(other)[0] == 1
     assert verified(edited(other, lambda plain: plain.update(methods=0), "record.json"))[0] == 0
+
+
+_BARE = """
+import importlib.util, re, sys
+from importlib.metadata import packages_distributions, requires
+
+def needed(name, known):
+    for line in requires(name) or []:
+        one = re.match(r"[\\w.-]+", line)[0].lower().replace("_", "-")
+        if "extra ==" not in line and one not in known:
+            known.add(one)
+            try:
+                needed(one, known)
+            except ImportError:
+                known.discard(one)  # of another platform
+    return known
+
+kept = {"localparity", *BASE}
+for name in BASE:
+    needed(name, kept)
+installed = packages_distributions()
+mine = {module for module, names in installed.items()
+        if any(name.lower().replace("_", "-") in kept for name in names)}
+
+def absent(name):
+    top = name.partition(".")[0]
+    return top in installed and top not in mine
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if absent(name):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+find_spec = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if absent(name) else find_spec(name, package)
+from localparity.cli import main
+sys.argv = ["localparity", "verify", *ARGUMENTS]
+main()
+"""
+
+
+@pytest.mark.parametrize("words", [(), DATA])
+def test_it_needs_nothing_beyond_the_base_dependencies(files: Files, words: tuple[str, ...]) -> None:
+    root = Path(__file__).parents[2]
+    declared = tomllib.loads((root / "pyproject.toml").read_text())["project"]["dependencies"]
+    base = [re.split(r"[^\w.-]", one)[0] for one in declared]
+    Path("bare.zip").write_bytes(packed(files))
+    program = f"BASE = {base!r}\nARGUMENTS = {['bare.zip', *words]!r}\n{_BARE}"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(localparity.__file__).parents[1])},
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "yes: the bundle" in done.stdout
