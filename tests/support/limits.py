@@ -19,6 +19,7 @@ LIMITS: dict[str, Sequence[Any]] = {
     "_validation._groups._BUCKETS": [(2, 2), (16, 32)],
     "_validation._groups._ROWS": [3, 20],
     "_validation._groups._TRIES": [0, 1, 4],
+    "counts._rows._CHUNK": [1, 7, 2**14],
     "counts._rows._FEW_ROWS": [0, 2**9],
     "counts._rows._MANY_ROWS": [0, 2**17],
     "engines._duckdb._MOST_COUNTED": [0, 2**22],

@@ -64,6 +64,7 @@ LEAST_EFFECTIVE_SHARE = 0.05
 _LEAST_CLUSTERS = 20
 _ROWS_BY_CELL, _MOST_CELLS = 10, 100
 _ROWS_BY_QUANTILE, _MOST_QUANTILES = 20, 50
+_ROWS_BY_FINER, _MOST_FINER = 200, 250
 _RARE, _MOST_CATEGORIES = 10, 200
 _LEAST_PROBABILITY, _MANY_PEOPLE = 0.05, 10_000
 _LEAST_CUTOFFS, _MOST_CUTOFFS, _MOST_NUMBERS = 16, 64, 2e7
@@ -713,13 +714,13 @@ class _Search:
         rng: np.random.Generator,
     ) -> None:
         least = int(np.bincount(people.codes).min())
-        most = int(np.clip(least // _ROWS_BY_CELL, 2, _MOST_CELLS))
+        # With many people, finer cells and the weights of rarer people are known well enough.
+        finer = min(least // _ROWS_BY_FINER, _MOST_FINER)
+        most = int(np.clip(least // _ROWS_BY_CELL, 2, max(_MOST_CELLS, finer)))
         self.people, self.confidence, self.rng = people, confidence, rng
         self.cells = {column.name: _cells_of(column, rows, most) for column in columns}
         self.texts = {column.name for column in columns if column.is_text}
-        # With many people, weights of finer cells and of rarer people are known well enough.
-        finest = max(_MOST_QUANTILES, int(0.7 * np.sqrt(least)))
-        self.quantiles = int(np.clip(least // _ROWS_BY_QUANTILE, 2, finest))
+        self.quantiles = int(np.clip(least // _ROWS_BY_QUANTILE, 2, max(_MOST_QUANTILES, finer)))
         self.rarest = _LEAST_PROBABILITY * min(1.0, float(np.sqrt(_MANY_PEOPLE / people.codes.size)))
         size = people.groups * (people.groups - 1) // 2 * people.cutoffs.size
         self._normals = rng.standard_normal((_DRAWS, size))
