@@ -396,6 +396,16 @@ def test_the_command_names_columns_that_cannot_explain(case: str, tmp_path: Path
     assert f"column {name!r}" in alone.output
 
 
+def test_the_command_needs_a_feature(tmp_path: Path) -> None:
+    _, group, score = people()
+    pd.DataFrame({"p": score, "sex": group}).to_csv(tmp_path / "people.csv", index=False)
+    done = CliRunner().invoke(
+        app, ["explain", str(tmp_path / "people.csv"), "--score", "p", "--group", "sex"]
+    )
+    assert done.exit_code == 2
+    assert "no column left for a feature" in done.output
+
+
 def test_the_command_refuses_one_group(tmp_path: Path) -> None:
     table, _, score = people()
     table.assign(p=score, sex="f").to_csv(tmp_path / "people.csv", index=False)
@@ -448,7 +458,7 @@ def test_a_model_is_read_once_and_its_card_records_it(
     load = _folder.load
     monkeypatch.setattr(_folder, "load", lambda folder: loads.append(folder) or load(folder))
     words = ["explain", str(tmp_path / "people.csv"), "--group", "sex", "--model", str(tmp_path / "model")]
-    done = CliRunner().invoke(app, [*words, "--features", "job,number,noise", "--record"])
+    done = CliRunner().invoke(app, [*words, "--record"])  # by the model's features, not by y
     assert done.exit_code == 0, done.output
     assert len(loads) == 1
     card = lp.results.ModelCard.read(tmp_path / "model")

@@ -120,6 +120,19 @@ def test_the_file_that_a_model_was_fitted_on_is_pointed_out(folder: Path) -> Non
     assert (found.returncode, found.stderr) == (0, "")
 
 
+def test_a_bundle_of_a_model_s_scores_is_made_again_with_the_model(folder: Path, tmp_path: Path) -> None:
+    bundle = tmp_path / "audit.zip"
+    words = ["--model", folder / "trees", "--group", "sex", "--resamples", 0, "--out", bundle]
+    assert run("audit", folder / "new.csv", *words).returncode == 0
+    without = run("verify", bundle, "--data", folder / "new.csv")
+    assert (without.returncode, without.stderr) == (
+        2,
+        "error: Invalid value for --model: must be the folder of the model that made the scores\n",
+    )
+    found = run("verify", bundle, "--data", folder / "new.csv", "--model", folder / "trees")
+    assert found.returncode == 0, found.stdout
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
@@ -286,13 +286,17 @@ class Scorer(NamedTuple):
         except ValueError:
             return None
 
-    def score(self, table: Table, group: Sequence[str]) -> FloatArray:
-        """The score of each row of a file; the groups are read where the model needs them."""
+    @property
+    def features(self) -> list[str]:
+        """The columns that the model takes."""
         if not hasattr(self.classifier, "feature_names_in_"):
             raise InputError("the model was fitted on an array without column names")
-        names = map(str, self.classifier.feature_names_in_)
+        return list(map(str, self.classifier.feature_names_in_))
+
+    def score(self, table: Table, group: Sequence[str]) -> FloatArray:
+        """The score of each row of a file; the groups are read where the model needs them."""
         texts = self.classifier.text_features_
-        features = read_features(table, names, texts, extra="data", advice="the model takes numbers")
+        features = read_features(table, self.features, texts, extra="data", advice="the model takes numbers")
         groups = {"sensitive_features": table.read(numbers=[], groups=group)} if self.needs_group else {}
         scores: FloatArray = self.classifier.predict_proba(features, **groups)[:, 1]
         return scores
@@ -337,12 +341,14 @@ def score_people(table: Table, scorer: Scorer, columns: AuditColumns, options: A
 
 
 def read_features(
-    table: Table, names: Iterable[str], texts: Collection[str], *, extra: str, advice: str
+    table: Table, names: Collection[str], texts: Collection[str], *, extra: str, advice: str
 ) -> Any:
     """Columns as a data frame: numbers if every value is one, texts if none is or `texts` has the column.
 
     `extra` brings the data frame; `advice` ends the message about a column that has both, named by {}.
     """
+    if not names:
+        raise ValueError(f"{table.name} has no column left for a feature")
     pandas = require("pandas", extra=extra)
     columns = table.read(numbers=[], values=names)
     for name, column in columns.items():

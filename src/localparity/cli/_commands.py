@@ -85,10 +85,14 @@ def print_result(result: Any, *lines: str, json: bool) -> None:
 
 @contextmanager
 def warnings_in_lines(options: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
-    """A warning is one line on the standard error, as an error is."""
+    """A warning is one line on the standard error, as an error is, however often it is given."""
+    shown = set[str]()
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        note(f"warning: {in_options(message, options)}")
+        line = f"warning: {in_options(message, options)}"
+        if line not in shown:
+            shown.add(line)
+            note(line)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

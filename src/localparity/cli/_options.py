@@ -278,8 +278,6 @@ def read_training_table(
     known = table.read(numbers=weight, values=[target], groups=group)
     other_roles = {target, *drop, *weight, *([] if keep_group else group)}
     names = [name for name in table.columns if name not in other_roles]
-    if not names:
-        raise ValueError(f"{table.name} has no column left for a feature")
     features = read_features(table, names, text, extra=extra, advice="use --text {} if it is a text")
     judged = [name for name in names if name not in (*group, *feature)]
     for name, reason in unfit_features(table, judged, target).items():

@@ -51,7 +51,7 @@ def explain(
     score: Annotated[str | None, typer.Option(help="The column of the scores; --model makes them.")] = None,
     features: Annotated[
         str | None,
-        typer.Option(help="The columns to explain by, separated by commas; by default all others."),
+        typer.Option(help="The columns to explain by, separated by commas; all others, or the model's."),
     ] = None,
     allow: Annotated[
         str | None,
@@ -97,11 +97,12 @@ def explain(
     allowed = allow.split(",") if allow else []
     table = open_file(file, encoding=encoding, sheet=sheet, allow_remote=allow_remote)
     roles = [name for name in (score, label, weight, cluster, *group) if name is not None]
-    names = features.split(",") if features else [name for name in table.columns if name not in roles]
+    scorer = None if model is None else Scorer.load(model)
+    others = [name for name in table.columns if name not in roles] if scorer is None else scorer.features
+    names = features.split(",") if features else others
     table.check([*names, *allowed])
     numbers = [name for name in (score, label, weight) if name is not None]
     known = table.read(numbers=numbers, values=[] if cluster is None else [cluster], groups=group)
-    scorer = None if model is None else Scorer.load(model)
     people = read_features(table, names, text or [], extra="data", advice="use --text {} if it is a text")
     explanation = lp.explain(
         known[str(score)] if scorer is None else scorer.score(table, group),

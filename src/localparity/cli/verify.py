@@ -69,6 +69,8 @@ def _recompute(
     if len(data) != len(audits):
         raise typer.BadParameter(f"must be {len(audits)} files, got {len(data)}", param_hint="--data")
     asked = replace(AuditAsked(), model=model).following(policy.policy)
+    if asked.score is None and model is None:
+        raise typer.BadParameter("must be the folder of the model that made the scores", param_hint="--model")
     named = dict(zip((one["name"] for one in audits), data, strict=True))
     options = asked.options
     document = document_of(
