@@ -69,10 +69,11 @@ docs: $(VENV)/.docs
 
 # Builds the wheel and the sdist, installs each into an environment of its own and audits a file there: the wheel on
 # every Python that pyproject.toml names and this machine has. The list of what a user installs with them (SBOM,
-# CycloneDX) is of an environment whose every file had its checksum.
+# CycloneDX) is of an environment whose every file had its checksum. An archive has the results of the commit.
 dist: $(VENV)/.release
 	rm -rf dist .venvs/dist
 	$(BIN)/python -m hatchling build -d dist
+	git archive --output dist/localparity-results.zip HEAD results
 	$(PYTHON) -m venv .venvs/dist
 	.venvs/dist/bin/python -m pip install --quiet --require-hashes -r requirements.txt
 	.venvs/dist/bin/python -m pip install --quiet --no-deps dist/*.whl

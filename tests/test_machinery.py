@@ -12,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+VERSION = tomllib.loads(PYPROJECT)["project"]["version"]
 RELEASE = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
 
 
@@ -74,11 +76,9 @@ def test_a_tag_is_released_as_the_version_with_its_dated_changelog(
     tag: str, heading: str, well: bool, tmp_path: Path
 ) -> None:
     (script,) = re.findall(r"- run: \|\n((?: {10}grep.*\n)+)", RELEASE)
-    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    (version,) = re.findall(r'^version = "(.+)"$', pyproject, re.MULTILINE)
-    (tmp_path / "pyproject.toml").write_text(pyproject)
-    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n{heading.format(version)}\n")
-    words, environment = ["bash", "-e", "-c", script], {**os.environ, "GITHUB_REF_NAME": tag.format(version)}
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    (tmp_path / "CHANGELOG.md").write_text(f"# Changelog\n\n{heading.format(VERSION)}\n")
+    words, environment = ["bash", "-e", "-c", script], {**os.environ, "GITHUB_REF_NAME": tag.format(VERSION)}
     assert (subprocess.run(words, cwd=tmp_path, env=environment).returncode == 0) == well
 
 
@@ -87,13 +87,35 @@ def test_nothing_is_published_that_was_not_tested() -> None:
     assert re.search(r"^  page:\n    needs: publish$", RELEASE, re.MULTILINE)
 
 
+def test_every_file_names_this_version() -> None:
+    named = {
+        "CITATION.cff": r"^version: (\S+)$",
+        "docs/integrations/continuous_integration.rst": r"(?:localparity@|rev: )v(\S+)$",
+        "docs/contributing/release.rst": r"git tag v([\d.]+)``",
+    }
+    for name, pattern in named.items():
+        found = re.findall(pattern, (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+        assert set(found) == {VERSION}, name
+
+
+def test_a_dated_version_is_cited_with_its_date() -> None:
+    (date,) = re.findall(
+        rf"^## {re.escape(VERSION)} \((.+)\)$",
+        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    cited = re.findall(
+        r"^date-released: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert cited == ([] if date == "unreleased" else [date])
+
+
 def test_contributors_get_what_the_makefile_installs() -> None:
-    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    groups = tomllib.loads(PYPROJECT)["dependency-groups"]
     assert set(re.findall(r"\$\(VENV\)/(\w+)\.txt", MAKEFILE)) == set(groups)
 
 
 def test_the_workflow_tries_every_python_that_is_named() -> None:
     workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
-    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', pyproject)
+    named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PYPROJECT)
     assert {version for version in named if version not in workflow} == set()

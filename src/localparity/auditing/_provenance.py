@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -87,8 +87,8 @@ class Provenance:
     files: tuple[SourceFile, ...] = ()
     columns: Mapping[str, str | list[str]] = field(default_factory=dict)
     seed: int | None = None
-    version: str = __version__
-    python: str = ".".join(map(str, sys.version_info[:3]))
+    version: str = field(default_factory=lambda: __version__)
+    python: str = field(default_factory=platform.python_version)
 
     @classmethod
     def now(
