@@ -33,6 +33,8 @@ class NoiseFloor:
     --------
     >>> import localparity as lp
     >>> floor = lp.noise_floor([500, 500], random_state=0)
+    >>> floor
+    NoiseFloor(0.05451; at most 0.088 in 95%)
     >>> floor.mean == float(floor) < floor.quantiles[0.95]
     True
     """
@@ -42,6 +44,9 @@ class NoiseFloor:
 
     def __float__(self) -> float:
         return self.mean
+
+    def __repr__(self) -> str:
+        return f"NoiseFloor({self.mean:.4g}; at most {self.quantiles[0.95]:.4g} in 95%)"
 
 
 def noise_floor(

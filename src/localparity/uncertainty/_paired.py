@@ -76,14 +76,18 @@ class PairedComparison:
     >>> groups = ["a", "b"] * 50
     >>> first, second = [0.25, 0.75] * 50, [0.25, 0.25, 0.75, 0.75] * 25
     >>> found = lp.compare_scores(None, first, second, sensitive_features=groups, random_state=0)
-    >>> found.first, found.second, found.difference.estimate, found.p_value < 0.01
-    (1.0, 0.0, -1.0, True)
+    >>> found
+    PairedComparison(1 and 0; difference -1 (-1 to -0.7944, 95%), p-value 0.000999)
     """
 
     first: float
     second: float
     difference: Interval
     p_value: float
+
+    def __repr__(self) -> str:
+        models = f"{self.first:.4g} and {self.second:.4g}"
+        return f"PairedComparison({models}; difference {self.difference!r}, p-value {self.p_value:.4g})"
 
 
 def compare_scores(
