@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import localparity as lp
 import oracles
 from localparity.counts import Comparison
-from localparity.counts._disclosure import all_disclosed, suppressed
+from localparity.counts._disclosure import all_disclosed, in_steps, suppressed
 from strategies import epsilons, people
 
 
@@ -40,6 +40,24 @@ def test_every_step_has_enough_people_and_the_error_is_stated(rows, limit):
         assert off <= shown.rank_error + 1e-12
     exact, coarse = lp.mcdp(counts), lp.mcdp(shown)
     assert abs(exact - coarse) <= 2 * shown.rank_error + 1e-12
+
+
+@given(
+    seed=st.integers(0, 99),
+    cutoffs=st.lists(st.integers(0, 60).map(lambda n: n / 60), min_size=2, max_size=2),
+)
+def test_steps_differ_around_the_cutoffs_alone(seed, cutoffs):
+    """Audits of the same people with other epsilons have other cutoffs; little follows from their differences."""
+    scores = np.random.default_rng(seed).integers(0, 200, 400) / 200
+    atoms = counts_of(scores, ["a", "b"] * 200).atoms["a", None]
+    told = {0}
+    for cutoff in cutoffs:
+        shown = in_steps(atoms, 10, [cutoff])
+        assert shown.rows.min() >= 10
+        told |= set(np.cumsum(shown.rows).tolist())
+        below = int((scores[::2] <= cutoff).sum())
+        assert below in told or min(below, 200 - below) < 10
+    assert (np.diff(sorted(told)) < 10).sum() <= 2 * len(cutoffs)
 
 
 def test_a_limit_of_one_changes_nothing():

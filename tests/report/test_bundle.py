@@ -56,6 +56,37 @@ def test_the_command_writes_what_it_prints(
     assert "the bound of 90 points: " in printed["markdown"]
 
 
+SIZES = {"a": 3138, "b": 5113, "c": 311}
+
+
+def audit_of(seed: int, labelled: bool, **options: object) -> lp.Audit:
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(list(SIZES), list(SIZES.values()))
+    score = rng.random(groups.size) ** np.where(groups == "a", 2.0, 1.0)
+    y_true = rng.integers(0, 2, groups.size) if labelled else None
+    return lp.audit(y_true, score, sensitive_features=groups, n_resamples=0, random_state=0, **options)
+
+
+def numbers_above(audit: lp.Audit, folder: Path, **ratio: float) -> dict[str, set[int]]:
+    """Every number of people of a group above a score that follows from page, JSON or record."""
+    lp.report.write_bundle(folder / "a.zip", {"m": audit}, force=True, **ratio)
+    files = opened(folder / "a.zip")
+    above: dict[str, set[int]] = {name: {0, size} for name, size in SIZES.items()}
+    for step in json.loads(files["record.json"])["counts"]["m"]["groups"]:
+        above[step["group"]] |= {SIZES[step["group"]] - int(rows) for rows in np.cumsum(step["rows"])}
+    plain = json.loads(files["audit.json"])["audits"][0]
+    for group in plain["answer"]["groups"]:
+        above[group["name"]].add(round(group["share_above"] * SIZES[group["name"]]))
+    for group in plain["impact_ratios"]["groups"] if ratio else ():
+        above[group["group"]] |= {round(rate * SIZES[group["group"]]) for rate in group["rates"]}
+    texts = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', files["report.html"].decode())
+    (model,) = next(data["models"] for data in map(json.loads, texts) if "models" in data)
+    for name, packed in zip(SIZES, model["shares"], strict=True):
+        shares = np.frombuffer(base64.b64decode(packed), "<u4") / (2**32 - 1)
+        above[name] |= set(np.rint(shares * SIZES[name]).astype(int).tolist())
+    return above
+
+
 @pytest.mark.parametrize("labelled", [False, True])
 @pytest.mark.parametrize("ratio", [{}, {"min_ratio": 0.8}])
 @pytest.mark.parametrize("seed", range(2))
@@ -63,30 +94,17 @@ def test_the_files_of_a_bundle_together_tell_of_nobody(
     seed: int, ratio: dict[str, float], labelled: bool, tmp_path: Path
 ) -> None:
     """Whoever subtracts what page, JSON and record say of a group finds no cell of fewer than ten people."""
-    rng = np.random.default_rng(seed)
-    sizes = {"a": 3137 + seed, "b": 5113, "c": 311}
-    groups = np.repeat(list(sizes), list(sizes.values()))
-    score = rng.random(groups.size) ** np.where(groups == "a", 2.0, 1.0)
-    y_true = rng.integers(0, 2, groups.size) if labelled else None
-    audit = lp.audit(y_true, score, sensitive_features=groups, n_resamples=0, random_state=0)
-    lp.report.write_bundle(tmp_path / "a.zip", {"m": audit}, **ratio)
-    files = opened(tmp_path / "a.zip")
-    above: dict[str, set[int]] = {name: {0, size} for name, size in sizes.items()}
-    for step in json.loads(files["record.json"])["counts"]["m"]["groups"]:
-        above[step["group"]] |= {sizes[step["group"]] - int(rows) for rows in np.cumsum(step["rows"])}
-    plain = json.loads(files["audit.json"])["audits"][0]
-    for group in plain["answer"]["groups"]:
-        above[group["name"]].add(round(group["share_above"] * sizes[group["name"]]))
-    for group in plain["impact_ratios"]["groups"] if ratio else ():
-        above[group["group"]] |= {round(rate * sizes[group["group"]]) for rate in group["rates"]}
-    texts = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', files["report.html"].decode())
-    (model,) = next(data["models"] for data in map(json.loads, texts) if "models" in data)
-    for name, packed in zip(sizes, model["shares"], strict=True):
-        shares = np.frombuffer(base64.b64decode(packed), "<u4") / (2**32 - 1)
-        above[name] |= set(np.rint(shares * sizes[name]).astype(int).tolist())
-    for name, told in above.items():
+    for name, told in numbers_above(audit_of(seed, labelled), tmp_path, **ratio).items():
         assert len(told) > 20, name
         assert np.diff(sorted(told)).min() >= 10, name
+
+
+def test_bundles_with_other_epsilons_differ_around_their_cutoffs_alone(tmp_path: Path) -> None:
+    """The differences of two audits tell of few people there, and nowhere else."""
+    bundles = [numbers_above(audit_of(0, False, epsilons=[eps]), tmp_path) for eps in (0.0, 0.02, 0.1)]
+    for name in SIZES:
+        told = sorted(set().union(*(bundle[name] for bundle in bundles)))
+        assert (np.diff(told) < 10).sum() <= 5 * len(bundles), name
 
 
 def test_the_same_audit_gives_the_same_bytes(scores: Path, tmp_path: Path) -> None:

@@ -168,15 +168,18 @@ def _exposed(
 def in_steps(atoms: Atoms, limit: int, cutoffs: Sequence[float] = ()) -> Atoms:
     """Scores counted together with the next ones until each step has enough rows.
 
-    A step ends at each cutoff that has enough rows on both sides, up to the cutoffs before and the end. It is
-    at its mean, or at the score that enough of its rows share.
+    A step also ends at each cutoff that has enough rows on both sides, up to the cutoff before and the end;
+    no other step ends within so many rows of it. Elsewhere the steps are the same whatever the cutoffs are,
+    so that the differences of two outputs tell little. A step is at its mean, or at the score that enough of
+    its rows share.
     """
-    rows, ends, start = np.cumsum(atoms.rows), np.zeros(0, dtype=np.int64), 0
+    rows = np.cumsum(atoms.rows)
+    ends, least = _step_ends(rows, limit), limit
     for place in np.unique(np.searchsorted(atoms.scores, cutoffs, side="right")).tolist():
-        before, here = (int(rows[at - 1]) if at else 0 for at in (start, place))
-        if limit <= here - before and limit <= rows[-1] - here:
-            ends, start = np.append(ends, start + _step_ends(rows[start:place] - before, limit)), place
-    ends = np.append(ends, start + _step_ends(rows[start:] - (rows[start - 1] if start else 0), limit))
+        here = int(rows[place - 1]) if place else 0
+        if least <= here <= rows[-1] - limit:
+            ends, least = np.append(ends[np.abs(rows[ends] - here) >= limit], place - 1), here + limit
+    ends = np.sort(ends)
     starts = np.concatenate([[0], ends[:-1] + 1])
     totals = np.add.reduceat(atoms.scores * atoms.rows, starts) / np.add.reduceat(atoms.rows, starts)
     # Rounding does not move the mean of equal scores.

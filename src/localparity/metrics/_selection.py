@@ -130,22 +130,16 @@ def _far_apart(
         steps = np.abs(here - np.stack(others))
         return not ((steps > 0) & (steps < limit)).any()
 
-    def between(places: IntArray, before: NDArray[Any], after: NDArray[Any]) -> list[int]:
-        chosen: list[int] = []
-        for place in places.tolist():
-            if far(people[:, place], before, after):
-                chosen.append(place)
-                before = people[:, place]
-        return chosen
-
+    chosen: list[int] = []
+    before = first
+    for place in places.tolist():
+        if far(people[:, place], before, last):
+            chosen.append(place)
+            before = people[:, place]
     if kept is None or not far(people[:, kept], first, last):
-        return between(places, first, last)
-    middle = people[:, kept]
-    return [
-        *between(places[places < kept], first, middle),
-        kept,
-        *between(places[places > kept], middle, last),
-    ]
+        return chosen
+    # All others are the same whatever is kept, so that two curves tell little more together.
+    return sorted({kept, *(place for place in chosen if far(people[:, place], people[:, kept]))})
 
 
 def _selected(
