@@ -1,7 +1,8 @@
 """`make results`: make anew what is cheap of results/, and list the rest with its age and command.
 
 What is cheap is computed from runs that are under results/ themselves. The rest takes minutes to hours, a
-quiet machine or a GPU. It is listed with the age and the commit of its last change.
+quiet machine or a GPU. It is listed with the commit and the age of its last change, and with the number of
+changes to the package since; most files name the commits that they measured themselves.
 """
 
 from __future__ import annotations
@@ -70,21 +71,23 @@ def costly() -> dict[str, str]:
     return {name: COMMANDS[Path(name).stem] for name in names}
 
 
-def last_change(path: Path) -> tuple[date, str]:
-    """The day and the commit of a file's last change."""
-    asked = ["git", "log", "-1", "--format=%cs %h", "--", str(path)]
-    day, commit = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    return date.fromisoformat(day), commit
+def git(*words: str) -> list[str]:
+    """The words that git answers."""
+    return subprocess.run(
+        ["git", *words], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
 
 
 def main() -> None:
     for names, arguments in CHEAP.items():
         subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True)
         print(f"made anew: {names}")
+    print("last change, its age, and the changes to the package since:")
     for name, command in costly().items():
-        day, commit = last_change(ROOT / "results" / name)
-        days = (date.today() - day).days
-        print(f"{name:22} {days:4d} days, {commit}  {command}")
+        day, commit = git("log", "-1", "--format=%cs %h", "--", f"results/{name}")
+        days = (date.today() - date.fromisoformat(day)).days
+        (changes,) = git("rev-list", "--count", f"{commit}..HEAD", "--", "src")
+        print(f"{name:22} {commit} {days:4d} days {changes:>5}  {command}")
 
 
 if __name__ == "__main__":
