@@ -1,7 +1,7 @@
 """How exact and how fast the paper's Algorithm 2 is, beside Algorithm 1 and the exact profile.
 
 ``python -m benchmarks.algorithms STORE`` measures them on the test scores of a store's runs with seed 0, and
-writes the paper's Table 4 (algorithm-times.md, .csv and .tex) to results/reproduce and its Figure 5 to
+writes the paper's Table 4 (algorithm-times.md and .csv) to results/reproduce and its Figure 5 to
 results/reproduce/figures; ``--out FOLDER`` writes to another folder.
 """
 
@@ -235,7 +235,7 @@ def time_table(studies: Sequence[AlgorithmStudy]) -> TextTable:
 def write(studies: Sequence[AlgorithmStudy], out: Path) -> list[Path]:
     """Write the table and the figure, and return their paths."""
     table = time_table(studies)
-    texts = {"md": table.to_markdown(), "csv": table.to_csv(), "tex": table.to_latex()}
+    texts = {"md": table.to_markdown(), "csv": table.to_csv()}
     paths = {kind: out / f"{table.name}.{kind}" for kind in texts}
     for kind, path in paths.items():
         write_whole(path, (texts[kind].rstrip("\n") + "\n").encode())

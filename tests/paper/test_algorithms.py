@@ -53,7 +53,7 @@ def test_the_study_of_a_store_its_table_and_its_figure(small_store: Store, tmp_p
     assert "| Adult | 450 | 3.529 ± 0.122 |" in time_table(studies).to_markdown()
     names = [path.name for path in algorithms.write(studies, tmp_path)]
     assert names == [
-        *(f"algorithm-times.{kind}" for kind in ("md", "csv", "tex")),
+        *(f"algorithm-times.{kind}" for kind in ("md", "csv")),
         *(f"figure-5.{kind}" for kind in ("png", "svg", "pdf")),
     ]
 

@@ -1,10 +1,10 @@
-"""The paper's tables from a store, as Markdown, LaTeX and CSV."""
+"""The paper's tables from a store, as Markdown and CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -26,20 +26,10 @@ from localparity.paper._selection import (
 from localparity.paper._store import Record, Store
 from localparity.uncertainty import noise_floor
 
-# Tables as Markdown, LaTeX and CSV.
+# Tables as Markdown and CSV.
 
 
 Cell = str | SeedMean | None
-
-_LATEX = {
-    "&": r"\&",
-    "%": r"\%",
-    "_": r"\_",
-    "#": r"\#",
-    "*": "$^*$",
-    "±": r"$\pm$",
-    "~": r"\textasciitilde{}",
-}
 
 
 @dataclass
@@ -61,21 +51,9 @@ class TextTable:
     def to_markdown(self) -> str:
         """The table as GitHub reads it."""
         rule = "|".join("---:" if numeric else "---" for numeric in self._numeric)
-        rows = [_markdown_row(cells) for cells in self._texts(str, "**{}**")]
+        rows = [_markdown_row(cells) for cells in self._texts()]
         lines = [f"### {self.title}", "", _markdown_row(self.columns), f"|{rule}|", *rows]
         return "\n".join([*lines, "", *(note + "\n" for note in self.notes)])
-
-    def to_latex(self) -> str:
-        """The table as a `tabular` with booktabs' rules."""
-        kinds = "".join("r" if numeric else "l" for numeric in self._numeric)
-        header, *rows = (
-            " & ".join(cells) + r" \\"
-            for cells in (map(_escape_latex, self.columns), *self._texts(_escape_latex, r"\textbf{{{}}}"))
-        )
-        lines = [f"% {self.title}", rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", header, r"\midrule", *rows]
-        return "\n".join(
-            [*lines, r"\bottomrule", r"\end{tabular}", *(f"% {note}" for note in self.notes), ""]
-        )
 
     def to_csv(self) -> str:
         """The table with all digits; deviations have a column of their own."""
@@ -93,14 +71,12 @@ class TextTable:
         """Whether each column has measured values."""
         return [any(isinstance(cell, SeedMean) for cell in cells) for cells in zip(*self.rows, strict=True)]
 
-    def _texts(self, escape: Callable[[str], str], bold: str) -> Iterator[list[str]]:
+    def _texts(self) -> Iterator[list[str]]:
         """The cells of each row as texts, the best of a column in bold."""
         for row, cells in enumerate(self.rows):
             marks = [self.marks.get((row, column), set()) for column in range(len(cells))]
-            texts = [escape(self._text(cell, own)) for cell, own in zip(cells, marks, strict=True)]
-            yield [
-                bold.format(text) if "best" in own else text for text, own in zip(texts, marks, strict=True)
-            ]
+            texts = [self._text(cell, own) for cell, own in zip(cells, marks, strict=True)]
+            yield [f"**{text}**" if "best" in own else text for text, own in zip(texts, marks, strict=True)]
 
     def _text(self, cell: Cell, marks: set[str]) -> str:
         if cell is None or isinstance(cell, str):
@@ -118,10 +94,6 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 def _markdown_row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
-
-
-def _escape_latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
 
 
 # What the paper reports, in percent.
@@ -413,7 +385,7 @@ _HOW = (
 
 
 def write_tables(store: Store, out: Path) -> list[Path]:
-    """Write every table as LaTeX and CSV, all of them as one Markdown file, and return the paths."""
+    """Write every table as CSV, all of them as one Markdown file, and return the paths."""
     records = records_of(store)
     selections = choose_runs(records)
     runs = {(record.run.dataset, record.run.preset): record.run for record in reversed(records)}
@@ -435,7 +407,6 @@ def write_tables(store: Store, out: Path) -> list[Path]:
     ]
     written = {out / "tables.md": "\n".join(page).rstrip() + "\n", out / "runs.csv": runs_csv(records)}
     for table in tables:
-        written[out / f"{table.name}.tex"] = table.to_latex()
         written[out / f"{table.name}.csv"] = table.to_csv()
     for path, text in written.items():
         write_whole(path, text.encode())

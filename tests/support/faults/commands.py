@@ -72,7 +72,7 @@ def _digest(path: Path) -> Parts:
     if not path.exists():
         return {"content": None}
     content = path.read_bytes()
-    has_times = path.suffix in (".html", ".json", ".md", ".csv", ".svg", ".tex")
+    has_times = path.suffix in (".html", ".json", ".md", ".csv", ".svg")
     return {"content": _digest_of(content) if has_times else hashlib.sha256(content).hexdigest()}
 
 
