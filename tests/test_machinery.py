@@ -28,6 +28,7 @@ def test_the_workflow_runs_the_targets_that_there_are() -> None:
     assert re.search(r"run: \.ci/run$", workflow, re.MULTILINE)
     for target in re.findall(r"run: (?:\.ci/run|make) (\w+)$", workflow, re.MULTILINE):
         assert recipe(target)
+    assert "run: python -m pip_audit --disable-pip --require-hashes -r requirements.txt\n" in workflow
 
 
 def test_the_hooks_are_those_of_make_lint() -> None:

@@ -481,7 +481,11 @@ _APART = """Tried apart, by tests or by hand, at 18aac45; in each, 0 crashes, ha
 - 28 commands with a secret in 19 kinds of addresses each (tests/cli/test_secrets.py).
 - 7 hostile databases by 4 names each, 11 hostile monitors and an endless file (test_databases.py, test_stores.py).
 - 3 signals in 4 states of a command (tests/cli/test_interrupts.py).
-- By hand: monitor append killed by strace at 22 sends to PostgreSQL, commits among them; a full and a read-only tmpfs, 4 commands."""
+- By hand: monitor append killed by strace at 22 sends to PostgreSQL, commits among them; a full and a read-only tmpfs, 4 commands.
+
+Privacy, at 78bfba5f: page, JSON and record of 4 audits of one file (two epsilons more, and `to_overall`), each file alone and all 66 pairs.
+Alone, none parts fewer than ten people. A pair tells of up to 5 such cells of a group, all beside the cutoffs of the two answers; before, of
+up to 100, down to one person. docs/how_to/privacy.rst says what is left (tests/report/test_bundle.py, tests/counts/test_disclosure.py)."""
 
 
 def _write(rows: dict[int, dict[str, Any]]) -> None:
