@@ -59,14 +59,3 @@ def test_damaged_attributes_are_refused_or_read(tmp_path: Path) -> None:
         read_or_refuse(lambda: read_celeba(tmp_path, "Attractive"), str(tmp_path))
 
     fuzz(damaged(b"2\nAttractive Male\n1.png 1 -1\n2.png -1 1\n"), check)
-
-
-def test_a_damaged_table_of_pixels_is_refused_or_read(tmp_path: Path) -> None:
-    path = tmp_path / "faces.csv"
-
-    def check(content: bytes) -> None:
-        path.write_bytes(content)
-        read_or_refuse(lambda: read_celeba(path, "Attractive"), str(path))
-
-    pixels = " ".join(map(str, range(12)))
-    fuzz(damaged(f"pixels,Attractive,Male\n{pixels},1,-1\n{pixels},-1,1\n".encode()), check)

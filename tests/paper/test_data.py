@@ -21,8 +21,8 @@ PILLOW = pytest.importorskip("PIL.Image")
 @pytest.mark.parametrize(
     ("dataset", "title", "place"),
     [
-        ("celeba-a", "CelebA", "celeba/celeba.csv"),
-        ("celeba-w", "CelebA", "celeba/celeba.csv"),
+        ("celeba-a", "CelebA", "celeba"),
+        ("celeba-w", "CelebA", "celeba"),
         ("utkface", "UTKFace", "utkface/utkface-48.zip"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import struct
 import zipfile
 import zlib
@@ -115,55 +114,6 @@ def test_celeba_without_an_image(celeba: Path) -> None:
     (celeba / "img_align_celeba" / "000002.png").unlink()
     with pytest.raises(ValueError, match=r"000002.png cannot be read: No such file"):
         read_celeba(celeba, "Attractive")
-
-
-def write_pixels(path: Path, pixels: list[str]) -> Path:
-    with path.open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["Attractive", "Male", "pixels"])
-        writer.writerows([[number % 2, 1, text] for number, text in enumerate(pixels)])
-    return path
-
-
-def test_celeba_as_the_benchmarks_csv(tmp_path: Path) -> None:
-    numbers = np.arange(12)
-    path = write_pixels(
-        tmp_path / "celeba.csv", [" ".join(map(str, numbers)), " ".join(map(str, numbers + 9))]
-    )
-    faces = read_celeba(path, "Attractive")
-    assert faces.features.shape == (2, 2, 2, 3)
-    assert faces.features[1].ravel().tolist() == (numbers + 9).tolist()
-    assert faces.labels.tolist() == [0, 1]
-    assert faces.groups.tolist() == ["Male", "Male"]
-
-
-def test_celeba_csv_with_too_few_pixels(tmp_path: Path) -> None:
-    path = write_pixels(tmp_path / "celeba.csv", ["1 2 3 4"])
-    with pytest.raises(ValueError, match=r"side x side x 3.*line 2.*4"):
-        read_celeba(path, "Attractive")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (
-            "pixels,Attractive,Male\n0 1 300,1,0\n",
-            "0 to 255 in line 2",
-        ),
-        (
-            "pixels,Attractive,Male\n0 1 nan,1,0\n",
-            "0 to 255 in line 2",
-        ),
-        ("pixels,Attractive,Male\n0 1 2\n", "celeba.csv is damaged: list index out of range"),
-        ("pixels,Attractive,Male\n0 1 2,yes,0\n", "celeba.csv is damaged: could not convert string to float"),
-        ("pixels,Attractive,Male\n", "celeba.csv is damaged: need at least one array"),
-        (f"pixels,Attractive,Male\n{'1' * 200_000}", "celeba.csv is damaged: field larger than field limit"),
-    ],
-)
-def test_celeba_csv_that_is_damaged(content: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "celeba.csv").write_text(content)
-    with pytest.raises(ValueError, match=message):
-        read_celeba(tmp_path / "celeba.csv", "Attractive")
 
 
 def test_celeba_with_a_list_that_is_damaged(celeba: Path) -> None:

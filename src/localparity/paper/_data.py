@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import os
 import zipfile
@@ -103,9 +102,9 @@ def _utkface() -> Samples:
 def _celeba(target: str) -> Samples:
     source = _find(
         "CelebA",
-        ("celeba/celeba.csv", "celeba"),
+        ("celeba",),
         "the aligned faces of CelebA (https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html), for research "
-        "only: img_align_celeba/ and list_attr_celeba.txt, or the FFB benchmark's celeba.csv",
+        "only: img_align_celeba/ and list_attr_celeba.txt",
     )
     return read_celeba(source, target)
 
@@ -166,18 +165,9 @@ def read_utkface(source: Path) -> Samples:
 
 
 def read_celeba(source: Path, target: str) -> Samples:
-    """CelebA's faces, with one attribute as the label.
-
-    `source` is the folder of the official layout (``img_align_celeba/`` and ``list_attr_celeba.txt``) or the
-    CSV file of the FFB benchmark, with the numbers of an image in the column ``pixels`` and a column for each
-    attribute.
-    """
-    wanted = (target, "Male")
-    if source.is_dir():
-        names, (labels, men) = _read_attributes(source / "list_attr_celeba.txt", wanted)
-        images = np.stack([_decode(_read(source / "img_align_celeba" / name), name) for name in names])
-    else:
-        images, (labels, men) = _read_pixels(source, wanted)
+    """CelebA's faces, with one attribute as the label, from a folder of the official layout."""
+    names, (labels, men) = _read_attributes(source / "list_attr_celeba.txt", (target, "Male"))
+    images = np.stack([_decode(_read(source / "img_align_celeba" / name), name) for name in names])
     return Samples(images, labels.astype(np.int64), np.where(men, "Male", "Female"))
 
 
@@ -229,27 +219,6 @@ def _read_attributes(path: Path, wanted: Sequence[str]) -> tuple[list[str], list
             raise InputError(message, file=path)
     indices = [_index(name, columns, path) + 1 for name in wanted]
     return [row[0] for row in rows], [np.array([row[index] == "1" for row in rows]) for index in indices]
-
-
-def _read_pixels(path: Path, wanted: Sequence[str]) -> tuple[NDArray[np.uint8], list[NDArray[np.bool_]]]:
-    """The CSV of the FFB benchmark: an image's numbers, row by row and channel last, in one column."""
-    with reading(str(path), csv.Error):
-        header, *rows = csv.reader(io.StringIO(_read(path).decode("utf-8")))
-        pixels, *indices = (_index(name, header, path) for name in ("pixels", *wanted))
-        images = [_square(row[pixels], path, number) for number, row in enumerate(rows, start=2)]
-        values = [np.array([float(row[index]) > 0.0 for row in rows]) for index in indices]
-        return np.stack(images), values
-
-
-def _square(text: str, path: Path, line: int) -> NDArray[np.uint8]:
-    numbers = np.asarray(text.replace(",", " ").split(), dtype=np.float64)
-    side = round((numbers.size / 3) ** 0.5)
-    if side == 0 or side * side * 3 != numbers.size:
-        raise InputError(f"must have side x side x 3 numbers in line {line}, got {numbers.size}", file=path)
-    if not ((numbers >= 0.0) & (numbers <= 255.0)).all():
-        extremes = f"{numbers.min():g} to {numbers.max():g}"
-        raise InputError(f"must have pixels from 0 to 255 in line {line}, got {extremes}", file=path)
-    return numbers.astype(np.uint8).reshape(side, side, 3)
 
 
 def _index(name: str, columns: Sequence[str], path: Path) -> int:
