@@ -42,7 +42,7 @@ unit: $(VENV)/.development
 
 # Every branch of the core. Compiled kernels are invisible to coverage, so its tests run once more with the compiler off.
 coverage: $(VENV)/.development
-	COVERAGE_FILE=.coverage.core NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(PYTEST) \
+	COVERAGE_FILE=.coverage.core NUMBA_DISABLE_JIT=1 $(PYTEST) \
 		-m "not slow and not compiled" tests/counts tests/metrics tests/uncertainty tests/_validation --cov --cov-report=
 	COVERAGE_FILE=.coverage.core $(BIN)/coverage report --show-missing --skip-covered --fail-under=100 \
 		--include="src/localparity/counts/*,src/localparity/metrics/*,src/localparity/uncertainty/*,src/localparity/_validation/*"

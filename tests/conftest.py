@@ -19,9 +19,9 @@ from numpy.random import bit_generator
 
 from versions import CORE
 
-# `make test-slow` draws many new examples of each property. The run with the compiler off takes few and everything
-# else some, the same ones each time: whether `make test` passes is not a matter of luck.
-for profile, examples in {"many": 400, "some": 50, "few": 30}.items():
+# `make test-slow` draws many new examples of each property. Everything else takes few, the same ones each time:
+# whether `make test` passes is not a matter of luck.
+for profile, examples in {"many": 400, "few": 25}.items():
     settings.register_profile(
         profile,
         max_examples=examples,
@@ -40,7 +40,7 @@ settings.register_profile(
     report_multiple_bugs=False,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "some"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "few"))
 
 
 def _stay_here(event: str, arguments: tuple[Any, ...]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import localparity as lp
@@ -48,7 +48,6 @@ def count(
     return count_source(source, CountOptions(EPSILONS, comparison, max_scores, level))
 
 
-@settings(max_examples=60)
 @given(st.integers(0, 10**6), st.integers(2, 12), st.integers(20, 2000))
 def test_refined_counts_are_exact_where_it_was_asked(seed: int, level: int, max_scores: int) -> None:
     rows = make_rows(1500, seed)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import localparity as lp
@@ -79,7 +79,6 @@ def test_on_a_grid_it_is_exact_where_it_was_asked(
         assert_exact(found, exact, epsilon=epsilon, criterion=criterion, compare=compare)
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from([(0.0, 1.0), (300.0, 850.0), (-1.0, 1.0)]))
 def test_any_range_and_grid(seed: int, level: int, score_range: tuple[float, float]) -> None:
     rng = np.random.default_rng(seed)

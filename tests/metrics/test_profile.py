@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import localparity as lp
@@ -47,7 +47,6 @@ def test_a_run_carries_a_window_that_is_shorter_by_more_than_half_the_resolution
     assert found.tolist() == [0.0, 0.3125, 1.5625]
 
 
-@settings(max_examples=100)
 @given(people(n_groups=3, max_size=5))
 def test_a_profile_of_several_curves_is_the_worst_of_them(drawn: People) -> None:
     profile = lp.mcdp_profile(None, drawn.scores, sensitive_features=drawn.groups)

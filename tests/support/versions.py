@@ -138,7 +138,7 @@ def run(name: str, *, only_core: bool) -> bool:
     found = prepared(name, python)
     version = subprocess.run([found, "--version"], check=True, capture_output=True, text=True).stdout.strip()
     print(f"{name}: {version}, {'the tests of the core' if only_core else 'all tests'}", flush=True)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HYPOTHESIS_PROFILE": "few"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     # Spark would start the first Python on the path.
     environment["PYSPARK_PYTHON"] = str(found)
     environment.pop("LOCALPARITY_NO_SKIPS", None)

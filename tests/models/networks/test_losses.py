@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import localparity as lp
@@ -64,7 +64,6 @@ def test_the_probed_loss_has_the_gradient_of_its_threshold_held_constant() -> No
 
 
 @given(seed=st.integers(0, 2**31), name=st.sampled_from(sorted(LOSSES)), n_groups=st.integers(2, 4))
-@settings(max_examples=80)
 def test_not_negative_finite_and_inputs_unchanged(seed: int, name: str, n_groups: int) -> None:
     scores, groups, labels = batch(seed, n_groups=n_groups)
     before = scores.clone()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from localparity.models.networks._smoothed_gap import contrasts, largest_gap, largest_window, soft_gap
@@ -24,7 +24,6 @@ def batches(draw: st.DrawFn) -> tuple[torch.Tensor, torch.Tensor, float]:
 
 
 @given(batch=batches())
-@settings(max_examples=150)
 def test_the_exact_search_is_never_below_a_scan(batch: tuple[torch.Tensor, torch.Tensor, float]) -> None:
     scores, groups, temperature = batch
     contrast = contrasts(groups, 2, dtype=torch.float64)
@@ -39,7 +38,6 @@ def test_the_exact_search_is_never_below_a_scan(batch: tuple[torch.Tensor, torch
 
 
 @given(batch=batches(), epsilon=st.sampled_from([0.01, 0.05, 0.1, 0.3, 0.7]))
-@settings(max_examples=60)
 def test_the_window_is_that_of_a_scan(
     batch: tuple[torch.Tensor, torch.Tensor, float], epsilon: float
 ) -> None:

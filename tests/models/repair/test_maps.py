@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import oracles
@@ -56,7 +56,6 @@ def check_places(samples: Sequence[oracles.Sample], width: Fraction) -> None:
         np.testing.assert_array_equal(found.values[stay], found.knots[stay])
 
 
-@settings(max_examples=100)
 @given(people(n_groups=3, max_size=5), st.fractions(0, 1, max_denominator=40), st.booleans())
 def test_scores_go_to_the_nearest_places_in_the_band(drawn: People, width: Fraction, weighted: bool) -> None:
     check_places(drawn.samples(weighted=weighted), width)
@@ -75,7 +74,6 @@ def test_nothing_is_pushed_by_rounding(tenths: list[list[int]], width: Fraction)
     check_places([[(Fraction(score, 10), Fraction(1)) for score in group] for group in tenths], width)
 
 
-@settings(max_examples=40)
 @given(people(n_groups=3, max_size=5), st.fractions(0, 1, max_denominator=40), st.booleans())
 def test_every_distribution_is_clipped_into_the_band(drawn: People, width: Fraction, weighted: bool) -> None:
     samples = drawn.samples(weighted=weighted)
@@ -90,7 +88,6 @@ def test_every_distribution_is_clipped_into_the_band(drawn: People, width: Fract
             assert abs(oracles.cdf(moved, Fraction(float(y))) - target) <= coarse + slack
 
 
-@settings(max_examples=100)
 @given(people(n_groups=2), st.data())
 def test_the_gap_is_within_the_width_unless_people_share_scores(drawn: People, data: st.DataObject) -> None:
     samples = drawn.samples()
@@ -102,7 +99,6 @@ def test_the_gap_is_within_the_width_unless_people_share_scores(drawn: People, d
     assert oracles.mcdp(first, second, Fraction(0)) <= width + Fraction(1, 10**12)
 
 
-@settings(max_examples=100)
 @given(people(n_groups=2), st.data())
 def test_windows_are_broken_and_shorter_stretches_stay(drawn: People, data: st.DataObject) -> None:
     samples = drawn.samples()
@@ -118,7 +114,6 @@ def test_windows_are_broken_and_shorter_stretches_stay(drawn: People, data: st.D
         assert moved == [floats(sample) for sample in samples]
 
 
-@settings(max_examples=60)
 @given(people(n_groups=3, max_size=6), st.booleans())
 def test_at_width_zero_everyone_goes_to_the_barycentre(drawn: People, weighted: bool) -> None:
     samples = drawn.samples(weighted=weighted)
@@ -135,7 +130,6 @@ def test_at_width_zero_everyone_goes_to_the_barycentre(drawn: People, weighted: 
             assert min(expected) - 1e-9 <= moved <= max(expected) + 1e-9
 
 
-@settings(max_examples=60)
 @given(people(n_groups=3, max_size=30), st.floats(0, 1), st.booleans())
 def test_order_inside_a_group_stays(drawn: People, width: float, weighted: bool) -> None:
     for found in corridor_of(drawn, weighted).maps(width):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 from sklearn.metrics import average_precision_score
@@ -53,7 +53,6 @@ def test_the_bound_is_met_exactly(sizes: tuple[int, ...], bound: float, epsilon:
         np.testing.assert_array_equal(rankdata(found[groups == group]), rankdata(scores[groups == group]))
 
 
-@settings(max_examples=150)
 @given(people(n_groups=3), st.data(), st.booleans())
 def test_any_people_any_bound_any_weights(drawn: People, data: st.DataObject, weighted: bool) -> None:
     epsilon = float(data.draw(epsilons(drawn.grid).filter(lambda width: width < 1)))

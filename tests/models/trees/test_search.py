@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from localparity.models.trees._kernels import bin_moments
@@ -31,7 +31,6 @@ def gap_of(scores: np.ndarray, groups: np.ndarray, temperature: float) -> tuple[
 
 
 @given(drawn=people())
-@settings(max_examples=100)
 def test_no_scan_finds_a_larger_gap(drawn: tuple[np.ndarray, np.ndarray, float]) -> None:
     scores, groups, temperature = drawn
     gap, _ = gap_of(scores, groups, temperature)
@@ -45,7 +44,6 @@ def test_no_scan_finds_a_larger_gap(drawn: tuple[np.ndarray, np.ndarray, float])
 
 
 @given(drawn=people(), epsilon=st.sampled_from([0.0001, 0.01, 0.05, 0.1, 0.3, 0.7, 1.0, 3.0]))
-@settings(max_examples=150)
 def test_no_window_of_a_scan_is_better(drawn: tuple[np.ndarray, np.ndarray, float], epsilon: float) -> None:
     scores, groups, temperature = drawn
     gap, _ = gap_of(scores, groups, temperature)
@@ -87,7 +85,6 @@ def test_each_kind_of_window(curve: object, epsilon: float, value: float, thresh
 
 
 @given(drawn=people(), sharpness=st.sampled_from([1.0, 2.0, 8.0, 64.0]))
-@settings(max_examples=60)
 def test_the_soft_maximum_is_the_norm(drawn: tuple[np.ndarray, np.ndarray, float], sharpness: float) -> None:
     scores, groups, temperature = drawn
     gap, smoother = gap_of(scores, groups, temperature)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from localparity.models.trees._kernels import bin_moments, spline_slope, spline_value
@@ -21,7 +21,6 @@ def sigmoid(u: np.ndarray) -> np.ndarray:
 
 
 @given(scores=scores_of_people, temperature=temperatures, seed=st.integers(0, 9))
-@settings(max_examples=80)
 def test_the_spline_is_the_sum_of_sigmoids(scores: list[float], temperature: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     weights = rng.uniform(0.5, 2.0, len(scores))
@@ -38,7 +37,6 @@ def test_the_spline_is_the_sum_of_sigmoids(scores: list[float], temperature: flo
 
 
 @given(temperature=temperatures, seed=st.integers(0, 9))
-@settings(max_examples=30)
 def test_the_bump_of_the_whole_grid_is_that_of_its_thresholds(temperature: float, seed: int) -> None:
     smoother = Smoother(temperature)
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 from sklearn.base import clone
@@ -51,7 +51,6 @@ def repaired(repair: GroupBlindRepair, people: BlindPeople) -> np.ndarray:
     return repair.transform(people.scores, group_probabilities=probabilities_of(people, repair.criterion))
 
 
-@settings(max_examples=40)
 @given(
     size=st.integers(60, 600),
     n_groups=st.integers(2, 5),
