@@ -76,7 +76,7 @@ def lower_bounds(pyproject: str) -> dict[str, str]:
     extras = project["optional-dependencies"]
     wanted = [
         *project["dependencies"],
-        *(each for name in extras if name not in ("dev", "docs", "release") for each in extras[name]),
+        *(each for own in extras.values() for each in own),
     ]
     found = (re.fullmatch(r"([\w-]+)>=([\d.]+)", each) for each in wanted)
     return {match[1]: match[2] for match in found if match}
