@@ -178,7 +178,10 @@ def test_a_missing_value_is_none(tmp_path: Path) -> None:
         ("a.json", '[{"p": 1, "sex": "f"}]]', "a.json cannot .*: data row [23]: "),
         ("a.csv", "p,sex\n0.1,f,x\n0.2,m\n", "a.csv cannot be read: line 2: .*Columns: 2 Found: 3"),
         ("a.csv", "p,sex\n0.1,f\n0.2,m,x", "a.csv cannot be read: line 3: .*Columns: 2 Found: 3"),
-        ("a.csv", "p,sex\n0.1,f,\n0.2,m\n", "a.csv cannot be read: line 2: .*Columns: 2 Found: 3"),
+        pytest.param(
+            *("a.csv", "p,sex\n0.1,f,\n0.2,m\n", "a.csv cannot be read: line 2: .*Columns: 2 Found: 3"),
+            marks=pytest.mark.skipif(duckdb.__version__ < "2", reason="a field that is empty is overlooked"),
+        ),
         ("a.csv", 'p,sex\n0.1,f\n0.2,m,""', "a.csv cannot be read: line 3: .*Columns: 2 Found: 3"),
         ("a.json", "3", "a.json must have an object .* got a number at data row 1"),
         ("a.json", "[]", "a.json has no rows"),
