@@ -509,7 +509,7 @@ def _is_same(codes: IntArray, values: Any, rows: IntArray) -> bool:
 
 
 def _follows(codes: IntArray, scores: FloatArray) -> bool:
-    """Whether each value is that of all people with scores in some range of its own."""
+    """Whether each value belongs to the people of one range of scores, and to nobody else."""
     order = np.lexsort((codes, scores))
     ranges = 1 + np.count_nonzero(np.diff(codes[order]))
     at_one_score = (np.diff(scores[order]) == 0.0) & (np.diff(codes[order]) != 0)
