@@ -13,7 +13,9 @@ SLOW = (
     "concepts/frontier.rst",
     "concepts/how_sure.rst",
     "how_to/big_data.rst",
+    "how_to/explain.rst",
     "how_to/how_many_people.rst",
+    "how_to/several_groups.rst",
     "how_to/train.rst",
     "start/tutorial.rst",
 )

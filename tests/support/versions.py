@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -73,11 +74,7 @@ ENVIRONMENTS = {
 def lower_bounds(pyproject: str) -> dict[str, str]:
     """The lowest version of each requirement that users install, by its name."""
     project = tomllib.loads(pyproject)["project"]
-    extras = project["optional-dependencies"]
-    wanted = [
-        *project["dependencies"],
-        *(each for name in extras if name not in ("dev", "docs", "release") for each in extras[name]),
-    ]
+    wanted = [*project["dependencies"], *chain.from_iterable(project["optional-dependencies"].values())]
     found = (re.fullmatch(r"([\w-]+)>=([\d.]+)", each) for each in wanted)
     return {match[1]: match[2] for match in found if match}
 
