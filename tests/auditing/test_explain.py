@@ -105,9 +105,7 @@ def test_columns_that_cannot_explain_are_named() -> None:
     table, group, score = people()
     label = (score > 0.5).astype(int)
     wrong = table.assign(one=1, id=range(600), key=[f"k{i}" for i in range(600)], p=score, y=label, who=group)
-    wrong = wrong.assign(
-        person=person, points=100 * score, risk=1 - score, band=np.digitize(score, [0.3, 0.7])
-    )
+    wrong = wrong.assign(points=100 * score, risk=1 - score, band=np.digitize(score, [0.3, 0.7]))
     wrong["some_id"] = np.where(np.arange(600) % 10 == 0, np.nan, np.arange(600))
     why = lp.explain(score, wrong, sensitive_features=group, y_true=label, random_state=0)
     assert why.left_out == {
