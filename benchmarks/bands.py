@@ -15,12 +15,11 @@ values, X with variance d (1 - d) / n and Y with variance d (1 - d) / m, and the
 
     exp(-2 (r - X)^+ (r - Y)^+ / (s^2 (1 - d))),
 
-which is exp(-2 r^2 / s^2), that of Kolmogorov and Smirnov, where d is 0, and nearly so for every d where one
-sample is much larger. It is no larger anywhere on a grid of 41 ratios of the sizes, 102 values of d and
-errors from 0.5 to 0.0001: in large samples, the quantile at parity is enough for a lower end, whatever the
-truth. It is not used: the inequalities of Wei and Dudley (2012) are for samples of one size from one
-distribution, and for two sizes, or d > 0, none is proven with these constants. And lower ends at several
-epsilons hold together by the band, not by this.
+which is exp(-2 r^2 / s^2), that of Kolmogorov and Smirnov, where d is 0. It is no larger elsewhere, as a grid
+of sizes, d and r shows (tests/uncertainty/test_bands.py): in large samples, the quantile at parity is enough
+for a lower end, whatever the truth. It is not used: the inequalities of Wei and Dudley (2012) are for samples
+of one size from one distribution, and for two sizes, or d > 0, none is proven with these constants. And lower
+ends at several epsilons hold together by the band, not by this.
 """
 
 from __future__ import annotations
