@@ -103,13 +103,11 @@ def test_few_people_without_a_counterpart_are_left_out() -> None:
 
 def test_columns_that_cannot_explain_are_named() -> None:
     table, group, score = people()
-    label, person = (score > 0.5).astype(int), np.arange(600) // 3
+    label = (score > 0.5).astype(int)
     wrong = table.assign(one=1, id=range(600), key=[f"k{i}" for i in range(600)], p=score, y=label, who=group)
-    wrong = wrong.assign(
-        person=person, points=100 * score, risk=1 - score, band=np.digitize(score, [0.3, 0.7])
-    )
+    wrong = wrong.assign(points=100 * score, risk=1 - score, band=np.digitize(score, [0.3, 0.7]))
     wrong["some_id"] = np.where(np.arange(600) % 10 == 0, np.nan, np.arange(600))
-    why = lp.explain(score, wrong, sensitive_features=group, y_true=label, cluster=person, random_state=0)
+    why = lp.explain(score, wrong, sensitive_features=group, y_true=label, random_state=0)
     assert why.left_out == {
         "one": "is constant",
         "id": "looks like an identifier",
@@ -117,7 +115,6 @@ def test_columns_that_cannot_explain_are_named() -> None:
         "p": "is the score",
         "y": "is the label",
         "who": "is the group",
-        "person": "is the cluster",
         "points": "follows from the score",
         "risk": "follows from the score",
         "band": "follows from the score",
@@ -136,6 +133,14 @@ def test_a_feature_that_some_people_of_one_score_differ_in_does_not_follow_from_
     sorted_by_it = np.argsort(table["half"].to_numpy(), kind="stable")
     why = lp.explain(coarse[sorted_by_it], table.iloc[sorted_by_it], sensitive_features=group[sorted_by_it])
     assert why.left_out == {}
+    lp.explain(np.random.default_rng(0).permutation(600) / 600, table, sensitive_features=group)  # no ties
+
+
+def test_texts_that_stand_for_ranges_of_scores_are_named() -> None:
+    table, group, score = people()
+    table["risk"] = np.array(["some", "low", "high"])[np.digitize(score, [0.3, 0.7])]
+    why = lp.explain(score, table, sensitive_features=group, random_state=0)
+    assert why.left_out == {"risk": "follows from the score"}
 
 
 @pytest.mark.parametrize(

@@ -473,11 +473,7 @@ def _unfit(
     columns: Sequence[FeatureColumn], predictions: Predictions, rows: IntArray, *, of_model: bool
 ) -> dict[str, str]:
     """The columns that cannot explain a gap, each with the reason; a score may follow one of its model's."""
-    others = {
-        "label": predictions.labels,
-        "group": predictions.group_codes,
-        "cluster": predictions.clusters,
-    }
+    others = {"label": predictions.labels, "group": predictions.group_codes}
     scores = predictions.scores[rows]
     reasons = {}
     for column in columns:
@@ -489,7 +485,7 @@ def _unfit(
             reasons[column.name] = "is the score"
         elif same is not None:
             reasons[column.name] = f"is the {same}"
-        elif not of_model and _follows(codes, scores):
+        elif not of_model and _follows(column, rows, scores):
             reasons[column.name] = "follows from the score"
         elif 2 * values.size > rows.size and (column.is_text or _counts_up(column, rows)):
             reasons[column.name] = "looks like an identifier"
@@ -508,12 +504,16 @@ def _is_same(codes: IntArray, values: Any, rows: IntArray) -> bool:
     return bool(np.unique(codes * width + others).size == codes.max() + 1 == width)
 
 
-def _follows(codes: IntArray, scores: FloatArray) -> bool:
-    """Whether each value belongs to the people of one range of scores, and to nobody else."""
-    order = np.lexsort((codes, scores))
-    ranges = 1 + np.count_nonzero(np.diff(codes[order]))
-    at_one_score = (np.diff(scores[order]) == 0.0) & (np.diff(codes[order]) != 0)
-    return bool(ranges == codes.max() + 1 and not at_one_score.any())
+def _follows(column: FeatureColumn, rows: IntArray, scores: FloatArray) -> bool:
+    """Whether a feature rises or falls with the score, or texts stand for ranges of scores."""
+    values = np.asarray(column.coded.codes if column.is_text else column.values)[rows]
+    order = np.lexsort((values, scores))
+    steps, ties = np.diff(values[order]), np.diff(scores[order]) == 0.0
+    if column.is_text:  # in any order, but each in one place
+        in_order = np.count_nonzero(steps) < min(np.unique(values).size, rows.size // 2)
+    else:
+        in_order = (steps >= 0.0).all() or (steps <= 0.0).all()
+    return bool(in_order and not steps[ties].any())
 
 
 def _counts_up(column: FeatureColumn, rows: IntArray) -> bool:
