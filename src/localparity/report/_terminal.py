@@ -180,8 +180,9 @@ def _rest(answer: Answer, shown: Sequence[PairGap], width: int) -> list[Text]:
         doubt = "could be chance" if largest.state == "not shown" else f"{min(largest.people):,} people"
         interval = outward_points(largest.low, largest.high, unit=False)
         size = f"{100.0 * largest.gap:.0f} ({interval}), {doubt}"
-        (name,) = _column([_pair_name(largest)], width - len(size) - 13)
-        lines.append(_line(f"  largest: {name}, {size}"))
+        (name,) = _column([_pair_name(largest)], width - 12)
+        parts = [f"{name}, {size}"] if cell_len(name) + len(size) <= width - 13 else [f"{name},", size]
+        lines += [_line(f"  {'' if place else 'largest:':<8} {part}") for place, part in enumerate(parts)]
     small = sum(row.too_small for row in answer.pairs)
     listed = sum(row.state == "clear" for row in shown)
     counted = {
