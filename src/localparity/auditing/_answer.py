@@ -295,7 +295,8 @@ def answer_of(
         bound = bound_result(audit, max_mcdp, decide_by=decide_by, **requirement)
         compared = bound_pair(audit, decide_by)
         clearest = None if compared == pair else _pair_gap(audit, pair, place, people)
-        verdict = verdict_sentence(audit, bound, _pair_gap(audit, compared, 0, people), clearest)
+        worst, allowed = _pair_gap(audit, compared, 0, people), not_assessed == "allow"
+        verdict = verdict_sentence(audit, bound, worst, clearest, allowed=allowed)
     auc, average_precision = accuracy(audit)
     interval = pair.intervals[place]
     return Answer(

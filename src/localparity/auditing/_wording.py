@@ -354,8 +354,13 @@ def subject_of(audit: Audit) -> tuple[str, ...]:
     return (*parts, *([f"by {' x '.join(groups)}"] if groups else []))
 
 
-def verdict_sentence(audit: Audit, bound: BoundResult, pair: PairGap, clearest: PairGap | None) -> str:
-    """Whether the bound holds, of which pair, and which gap is the clearest where that is another."""
+def verdict_sentence(
+    audit: Audit, bound: BoundResult, pair: PairGap, clearest: PairGap | None, *, allowed: bool
+) -> str:
+    """Whether the bound holds, of which pair, and which gap is the clearest where that is another.
+
+    `allowed` is whether groups may go unassessed.
+    """
     limit = capitalised(verdict_text(bound.verdict, f"the bound of {points(bound.max_mcdp)}"))
     people = "people" if audit.counts.clusters is None else "rows"
     between = f"{pair.higher} ({pair.people[0]:,} {people}) and {pair.lower} ({pair.people[1]:,})"
@@ -365,7 +370,7 @@ def verdict_sentence(audit: Audit, bound: BoundResult, pair: PairGap, clearest: 
         sentences.append("That could be chance.")
     if bound.not_assessed:
         names = "; ".join(bound.not_assessed)
-        sentences.append(f"Not assessed ({'allowed' if bound.passes else 'fails'}): {names}.")
+        sentences.append(f"Not assessed ({'allowed' if allowed else 'fails'}): {names}.")
     elif bound.verdict == "undecided":
         end = "estimate" if bound.decide_by == "estimate" else f"{bound.decide_by} end"
         sentences.append(f"The {end} {'passes' if bound.passes else 'fails'}.")
