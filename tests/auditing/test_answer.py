@@ -303,7 +303,9 @@ def test_a_required_group_that_is_not_assessed_is_never_within(
     allowed = answer_of(audit, 0.2, decide_by, required_groups=required, not_assessed="allow").bound
     assert allowed is not None
     assert (allowed.verdict, allowed.passes) == (answer.bound.verdict, True)
-    above = answer_of(audit, 0.0, "estimate", required_groups=required, not_assessed="allow").bound
+    above_all = answer_of(audit, 0.0, "estimate", required_groups=required, not_assessed="allow")
+    assert ("Not assessed (allowed): " in str(above_all.verdict)) == bool(names)
+    above = above_all.bound
     assert above is not None
     assert not above.passes
 

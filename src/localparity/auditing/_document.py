@@ -280,11 +280,15 @@ class Document:
         return short if len(set(short.values())) == len(short) else {name: name for name in short}
 
     @property
+    def differs_least(self) -> str:
+        """The model with the smallest MCDP."""
+        return min(self._answer_of, key=lambda name: self._answer_of[name].largest.gap)
+
+    @property
     def models_headline(self) -> str:
         """Which of several models differs least, and whether that is within the bound."""
-        answers = self._answer_of
-        name = min(answers, key=lambda name: answers[name].largest.gap)
-        least = points(answers[name].largest.gap)
+        answers, name = self._answer_of, self.differs_least
+        least = points(answers[name].largest.gap, self.max_mcdp)
         bound, headline = answers[name].bound, f"{self.short_names[name]} differs least: {least}"
         if bound is None:
             return headline

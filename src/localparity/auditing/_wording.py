@@ -129,9 +129,9 @@ def over_what(audit: Audit) -> str:
     if not over:
         return f"Intervals{p_values} hold for this pair and epsilon."
     if audit.method == "finite_sample":
-        one = "at one epsilon" if len(audit.pairs) == 1 else "for one pair, or the worst, at one epsilon"
-        return f"Lower ends{p_values} are adjusted for {over}; an upper end holds {one}."
-    return f"Intervals{p_values} are adjusted for {over}."
+        one = "at one epsilon" if len(audit.pairs) == 1 else "for one pair, or for the worst, at one epsilon"
+        return f"Lower ends{p_values} allow for {over}. Each upper end holds {one}."
+    return f"Intervals{p_values} allow for {over}."
 
 
 def _of_few_rows(audit: Audit) -> list[str]:
@@ -158,6 +158,7 @@ class Words:
     place: int
     spot: Spot
     status: Status
+    max_mcdp: float | None = None
 
     @property
     def column(self) -> str:
@@ -169,7 +170,7 @@ class Words:
         if self.status == "disparity":
             return self._difference()
         if self.status == "none found":
-            return "No difference was found that chance would not explain"
+            return "No difference beyond chance was found"
         epsilon = self.audit.findings[0].epsilon
         if self.audit.findings[0].too_wide:
             why = f"span no window of epsilon {epsilon:g}" if epsilon else "are all the same"
@@ -198,7 +199,7 @@ class Words:
         if names[0].startswith("people "):
             names[0] = capitalised(names[0])
         if epsilon == 0.0:
-            than = f"{points(window.gap)} more likely than {names[1]}"
+            than = f"{points(window.gap, self.max_mcdp)} more likely than {names[1]}"
             return f"{names[0]} are {than} to score above {self._cutoff()}{among}"
         run = cutoffs_text(window.low, window.high, whole=window.whole)
         least = points_text(window.gap)
@@ -218,11 +219,12 @@ class Words:
         first, second = self.spot.first, self.spot.second
         if first is None or second is None or first.share_above is None or second.share_above is None:
             return "No cutoff has a gap between the groups"
-        shares = against(first.share_above, second.share_above)
+        size = points(self.pair.mcdp[self.place], self.max_mcdp)
+        shares = against(first.share_above, second.share_above, exactly="." in size)
         if self.status == "disparity":
             at = "" if self.audit.findings[self.place].epsilon == 0.0 else f" above {self._cutoff()}"
             return f"{shares}{at}"
-        gap = f"{points(self.pair.mcdp[self.place])} between {first.name} and {second.name}"
+        gap = f"{size} between {first.name} and {second.name}"
         small = any(pair.too_small for pair in self.audit.pairs) and not self.pair.too_small
         judged = " that can be judged" if small else ""
         return f"Largest gap{judged}: {gap}, {shares} above {self._cutoff()}"
@@ -286,7 +288,7 @@ class Words:
 _ROUNDING = 1e-9
 
 
-def against(first: float, second: float) -> str:
+def against(first: float, second: float, *, exactly: bool = False) -> str:
     """Two shares; with a decimal where whole percentages would differ by another number of points.
 
     Examples
@@ -295,7 +297,7 @@ def against(first: float, second: float) -> str:
     ('59% against 35%', '59.4% against 35.6%')
     """
     agree = round(100.0 * first) - round(100.0 * second) == round(100.0 * (first - second))
-    decimals = 0 if agree else 1
+    decimals = 0 if agree and not exactly else 1
     return f"{100.0 * first:.{decimals}f}% against {100.0 * second:.{decimals}f}%"
 
 
@@ -352,8 +354,13 @@ def subject_of(audit: Audit) -> tuple[str, ...]:
     return (*parts, *([f"by {' x '.join(groups)}"] if groups else []))
 
 
-def verdict_sentence(audit: Audit, bound: BoundResult, pair: PairGap, clearest: PairGap | None) -> str:
-    """Whether the bound holds, of which pair, and which gap is the clearest where that is another."""
+def verdict_sentence(
+    audit: Audit, bound: BoundResult, pair: PairGap, clearest: PairGap | None, *, allowed: bool
+) -> str:
+    """Whether the bound holds, of which pair, and which gap is the clearest where that is another.
+
+    `allowed` is whether groups may go unassessed.
+    """
     limit = capitalised(verdict_text(bound.verdict, f"the bound of {points(bound.max_mcdp)}"))
     people = "people" if audit.counts.clusters is None else "rows"
     between = f"{pair.higher} ({pair.people[0]:,} {people}) and {pair.lower} ({pair.people[1]:,})"
@@ -363,7 +370,7 @@ def verdict_sentence(audit: Audit, bound: BoundResult, pair: PairGap, clearest: 
         sentences.append("That could be chance.")
     if bound.not_assessed:
         names = "; ".join(bound.not_assessed)
-        sentences.append(f"Not assessed ({'allowed' if bound.passes else 'fails'}): {names}.")
+        sentences.append(f"Not assessed ({'allowed' if allowed else 'fails'}): {names}.")
     elif bound.verdict == "undecided":
         end = "estimate" if bound.decide_by == "estimate" else f"{bound.decide_by} end"
         sentences.append(f"The {end} {'passes' if bound.passes else 'fails'}.")

@@ -193,6 +193,8 @@ class RateCurves:
         The cutoffs at which shares step, and the shares of each group above them.
     cutoff, rates : float, tuple of float
         The cutoff that is marked, and the two shares there.
+    max_mcdp : float or None
+        The bound, from which the marked gap is told apart.
     window : tuple of float or None
         Where the groups differ most.
     chance : float or None
@@ -206,6 +208,7 @@ class RateCurves:
     shares: tuple[FloatArray, FloatArray]
     cutoff: float
     rates: tuple[float, float]
+    max_mcdp: float | None = None
     window: tuple[float, float] | None = None
     chance: float | None = None
 
@@ -250,11 +253,10 @@ class RateCurves:
         left, right = place > _FAR_RIGHT, place < _FAR_LEFT
         if self.chance is None:
             drawing.line("bracket", (self.cutoff, low), (self.cutoff, high))
-            drawing.text(
-                f"points{' end' * left}", self.cutoff, (high + low) / 2.0, points(high - low), **_moved(left)
-            )
+            size = points(high - low, self.max_mcdp)
+            drawing.text(f"points{' end' * left}", self.cutoff, (high + low) / 2.0, size, **_moved(left))
         else:
-            drawing.text("direct", self.cutoff, high, "shaded: within chance", dx=10, dy=-1.9)
+            drawing.text("direct", self.cutoff, high, "shaded: within chance", dx=10, dy=-2.1)
         first, second = (
             f"{shortened(name)} {share}"
             for name, share in zip(self.names, share_texts(self.rates), strict=True)
