@@ -45,8 +45,13 @@ def test_every_key_has_a_change() -> None:
     assert {field.name for field in fields(Policy)} == CHANGES.keys() | NOT_HERE
 
 
+EXTRAS = {"sheet": "python_calamine", "table": "ibis"}
+"""What only an extra brings."""
+
+
 @pytest.mark.parametrize("key", sorted(CHANGES))
 def test_a_key_does_what_the_option_does(key: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(EXTRAS.get(key, "localparity"))
     monkeypatch.chdir(folder)
     values = {**BASE, **NEEDS.get(key, {})}
     (folder / "before.toml").write_text(toml(values))
@@ -63,6 +68,7 @@ def test_a_key_does_what_the_option_does(key: str, folder: Path, monkeypatch: py
 
 @pytest.mark.parametrize("key", sorted(CHANGES))
 def test_the_plugin_decides_as_the_command(key: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(EXTRAS.get(key, "localparity"))
     monkeypatch.chdir(folder)
     (folder / "plugin.toml").write_text(changed(key))
     code, _, found = audited("--policy", "plugin.toml")
@@ -231,6 +237,7 @@ def test_every_text_survives(names: list[str]) -> None:
 
 
 def test_a_monitor_reads_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("datasketches")
     monkeypatch.chdir(folder)
     Path("watch.toml").write_text(toml({**BASE, "max_mcdp": 0.05, "alarm_rate": 0.2, "epsilons": [0.01, 0]}))
     words = ["monitor", "append", "history", "scores.csv", "--policy", "watch.toml"]
@@ -258,6 +265,8 @@ def test_the_plugin_takes_scores_too(folder: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_target_is_that_of_a_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("lightgbm")
+    pytest.importorskip("pandas")
     monkeypatch.chdir(folder)
     census = lp.datasets.make_census(600, random_state=0)
     people = census.data.select_dtypes("number")
