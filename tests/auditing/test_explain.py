@@ -152,6 +152,7 @@ def test_texts_that_stand_for_ranges_of_scores_are_named() -> None:
         ({"criterion": "equal_opportunity"}, "y_true"),
         ({"allow": ["age"]}, "allow must be columns of X, got 'age'"),
         ({"confidence": 1.5}, "confidence"),
+        ({"X": pd.DataFrame(index=range(600))}, "X must have at least one column"),
         ({"model": 3}, "model must be a function or have predict_proba, got int"),
         ({"y_score": [0.5] * 3, "sensitive_features": ["a", "b", "a"]}, "X has 600 rows, y_score has 3"),
     ],
