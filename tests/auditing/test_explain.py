@@ -54,6 +54,14 @@ def test_what_remains_is_the_sum_over_categories(seed: int) -> None:
     assert why.total.estimate == total
 
 
+def test_what_remains_in_one_column_is_what_strata_give() -> None:
+    table, group, score = people()
+    (gap,) = lp.explain(score, table[["job"]], sensitive_features=group, random_state=0).features
+    rows = lp.Predictions.from_arrays(None, score, sensitive_features=group)
+    strata = lp.within_strata(rows, table["job"], n_resamples=0)
+    assert gap.remaining.estimate == pytest.approx(strata.standardised[0], abs=1e-12)
+
+
 def test_the_order_and_the_sets() -> None:
     table, group, score = people(3000)
     why = lp.explain(score, table, sensitive_features=group, random_state=0)

@@ -275,7 +275,7 @@ def _highest_run(steps: FloatArray, bound: int, half_width: float, floor: float)
     found = np.array([floor])
     reach = np.array([half_width if half_width > 0.0 else -1.0])  # any run carries a window of no width
     raise_highest_runs(steps[:, _AT], steps[:, bound], reach, found)
-    return found[0]
+    return float(found[0])
 
 
 @compiled
