@@ -54,6 +54,14 @@ def test_what_remains_is_the_sum_over_categories(seed: int) -> None:
     assert why.total.estimate == total
 
 
+def test_what_remains_in_one_column_is_what_strata_give() -> None:
+    table, group, score = people()
+    (gap,) = lp.explain(score, table[["job"]], sensitive_features=group, random_state=0).features
+    rows = lp.Predictions.from_arrays(None, score, sensitive_features=group)
+    strata = lp.within_strata(rows, table["job"], n_resamples=0)
+    assert gap.remaining.estimate == pytest.approx(strata.standardised[0], abs=1e-12)
+
+
 def test_the_order_and_the_sets() -> None:
     table, group, score = people(3000)
     why = lp.explain(score, table, sensitive_features=group, random_state=0)
@@ -152,6 +160,7 @@ def test_texts_that_stand_for_ranges_of_scores_are_named() -> None:
         ({"criterion": "equal_opportunity"}, "y_true"),
         ({"allow": ["age"]}, "allow must be columns of X, got 'age'"),
         ({"confidence": 1.5}, "confidence"),
+        ({"X": pd.DataFrame(index=range(600))}, "X must have at least one column"),
         ({"model": 3}, "model must be a function or have predict_proba, got int"),
         ({"y_score": [0.5] * 3, "sensitive_features": ["a", "b", "a"]}, "X has 600 rows, y_score has 3"),
     ],

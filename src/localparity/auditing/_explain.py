@@ -436,6 +436,8 @@ def _columns_of(X: Any, rows: int, allow: Sequence[str]) -> list[FeatureColumn]:
 
     from localparity.models._encoding import table_columns  # which needs scikit-learn
 
+    if getattr(X, "shape", ())[1:] == (0,):
+        raise InputError("must have at least one column, got none", "X")
     columns = table_columns(BaseEstimator(), X, reset=True)
     length = len(columns[0].coded.codes)
     if length != rows:
@@ -584,7 +586,9 @@ class _People:
     @cached_property
     def ranks(self) -> FloatArray:
         """The place of each score among all of them, from 0 to 1."""
-        return _ranks(self.scores) / self.scores.size
+        from scipy.stats import rankdata
+
+        return np.asarray(rankdata(self.scores) / self.scores.size)
 
     @property
     def shares(self) -> FloatArray:
@@ -969,12 +973,6 @@ def _quantile_cells(values: FloatArray, count: int) -> IntArray:
     return np.searchsorted(ends, values, side="right")
 
 
-def _ranks(values: FloatArray) -> FloatArray:
-    """The rank of each value from 1 on; equal values share their mean rank."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2.0)[places])
-
-
 def _told_by_cells(cells: IntArray, people: _People) -> FloatArray:
     """The probability of each group in the cell of each row, from the rows of other folds."""
     size = int(cells.max()) + 1
@@ -1014,13 +1012,15 @@ def _effective_share(weights: FloatArray, people: _People) -> float:
 
 def _group_auc(told: FloatArray, codes: IntArray, confidence: float) -> Interval:
     """The area under the ROC curve of the group told best, with the interval of DeLong et al. (1988)."""
+    from scipy.stats import rankdata
+
     tried = range(1, 2) if told.shape[1] == 2 else range(told.shape[1])
     quantile = NormalDist().inv_cdf(1.0 - (1.0 - confidence) / 2.0 / len(tried))
     areas = []
     for code in tried:
-        own, ranks = codes == code, _ranks(told[:, code])
-        above = (ranks[own] - _ranks(told[own, code])) / (~own).sum()
-        below = (ranks[~own] - _ranks(told[~own, code])) / own.sum()
+        own, ranks = codes == code, rankdata(told[:, code])
+        above = (ranks[own] - rankdata(told[own, code])) / (~own).sum()
+        below = (ranks[~own] - rankdata(told[~own, code])) / own.sum()
         error = float(quantile * np.sqrt(above.var() / own.sum() + below.var() / (~own).sum()))
         areas.append((float(above.mean()), error))
     auc, error = max(areas)
