@@ -149,7 +149,7 @@ class LocalParityLGBMClassifier(BoostedClassifier):
 
     Parameters
     ----------
-    strength, max_mcdp, confidence, epsilon, criterion, temperature, search, sharpness
+    strength, max_mcdp, confidence, epsilon, criterion, temperature
         The penalty or the bound, as in `LocalParityXGBClassifier`.
     n_estimators, learning_rate, patience, validation_fraction, n_jobs, random_state, verbose
         How the trees are grown, as in `LocalParityXGBClassifier`.
@@ -281,10 +281,6 @@ class LocalParityXGBClassifier(BoostedClassifier):
     temperature : float
         The steepness of the sigmoid that replaces a step. Every tree sees all rows, so it can be steeper
         than where batches are small.
-    search : str, optional
-        "exact" or "soft", as in `MCDPObjective`; None is "soft", or "exact" where `epsilon` is above 0.
-    sharpness : float
-        The power of the soft search.
     n_estimators, learning_rate : int and float
         The largest number of trees, and the share of each tree's step that is taken.
     patience : int, optional

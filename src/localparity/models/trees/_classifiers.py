@@ -294,8 +294,6 @@ class TreeBackend(Backend):
             strength=0.0,
             temperature=classifier.temperature,
             epsilon=classifier.epsilon,
-            search=classifier.search,
-            sharpness=classifier.sharpness,
             criterion=classifier.criterion,
             sample_weight=rows.weights,
         )
@@ -366,8 +364,6 @@ class BoostedClassifier(BoundedClassifier):
         epsilon: float = 0.0,
         criterion: Criterion = "demographic_parity",
         temperature: float = TEMPERATURE,
-        search: str | None = None,
-        sharpness: float = 8.0,
         n_estimators: int = 200,
         learning_rate: float = 0.1,
         patience: int | None = None,
@@ -383,8 +379,6 @@ class BoostedClassifier(BoundedClassifier):
         self.epsilon = epsilon
         self.criterion = criterion
         self.temperature = temperature
-        self.search = search
-        self.sharpness = sharpness
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.patience = patience
