@@ -304,17 +304,21 @@ def comparison_lines(comparison: ModelComparison, about: str, width: int = 80) -
 
 def _against_baseline(ranked: Sequence[Outcome], baseline: Baseline, width: int) -> list[Text]:
     """A row for each alternative: how it differs from the baseline, and whether it dominates it."""
-    head, *names = _column(["less baseline, points", *(outcome.name for outcome in ranked)], width - 57)
+    wide = width - 57
+    head = "less baseline, points"[:wide]
     confidence = f"{100.0 * (1.0 - 2.0 * baseline.error):g}%"
-    lines = [_line(f"  {head}  {'MCDP ' + confidence:>14}  {'AP':>12}  {'accuracy':>12}", "dim")]
-    for name, outcome in zip(names, ranked, strict=True):
-        found = outcome.differences
+    lines = [_line(f"  {head:<{wide}}  {'MCDP ' + confidence:>14}  {'AP':>12}  {'accuracy':>12}", "dim")]
+    for outcome in ranked:
+        name, found = visible(outcome.name), outcome.differences
         assert found is not None
         cells = [
             signed_points(one.low, one.high) for one in (found.mcdp, found.average_precision, found.accuracy)
         ]
         word = "dominates" if found.dominates(baseline.margin) else "-"
-        lines.append(_line(f"  {name}  {cells[0]:>14}  {cells[1]:>12}  {cells[2]:>12}  {word}"))
+        if len(name) > wide:
+            lines.append(_line(f"  {name}"))
+            name = ""
+        lines.append(_line(f"  {name:<{wide}}  {cells[0]:>14}  {cells[1]:>12}  {cells[2]:>12}  {word}"))
     return [Text(""), *lines]
 
 

@@ -21,6 +21,8 @@ from localparity._types import FloatArray, ScoreRange
 _UNITS = 1000
 _LONGEST_NAME = 28
 _FAR_LEFT, _FAR_RIGHT, _WIDE_GAP = 0.2, 0.75, 0.2
+_WHOLE_RANGE = 0.95
+"""A window of so much of the range is not shaded: it would colour the whole drawing."""
 _FEW_SCORES = 21
 """Few whole scores are drawn as points: nobody scores between them."""
 
@@ -224,8 +226,8 @@ class RateCurves:
         drawing = Drawing(self.score_range)
         drawing.axes(score_marks(self.score_range, whole=self.whole), percent_marks(1.0))
         few = self.whole and self.cutoffs.size <= _FEW_SCORES
-        if self.window is not None:
-            low, high = self.window
+        (bottom, top), (low, high) = self.score_range, self.window or (0.0, 0.0)
+        if 0.0 < high - low < _WHOLE_RANGE * (top - bottom):
             drawing.box(
                 "window", *((max(low - 0.5, self.score_range[0]), high - 0.5) if few else (low, high))
             )
