@@ -108,7 +108,7 @@ NOTES = [
     "AP, MCDP(0) and MCDP(0.05) of test parts in percent, means over five seeds of the paper's split (40% of",
     "the rows to train on, 80% of UTKFace; the rest in halves for validation and test).",
     "",
-    "The default learner has changed since: `ingredients.md` has both, and `leaderboard.md` today's beside others.",
+    "The default learner has changed since: `ingredients.md` has both, `leaderboard.md` today's.",
     "",
     "- **Group-blind repair**: five pairs of LightGBM's trees (200 of 15 leaves), of class and group,",
     "  each fitted without a fold of the training part; multipliers fitted to out-of-fold predictions of the",

@@ -462,12 +462,13 @@ Settings: `max_mcdp`, gaps and tolerances {_listed(BOUNDS)}, the first tolerance
 {_listed(KEPT)} of the old score kept by EquiPy; ExponentiatedGradient with difference bounds
 {_listed(BOUNDS[::2])} and 6 rounds. Bounds out of reach are left out.
 
-OxonFair bounds the gap of the decisions that it makes, and is group-blind with the probabilities of groups.
-Unaware regression, of Taturyan et al. (2024), bounds the gap of each point of a grid of scores by
-{_listed(SLACKS)}. Its descent has 10,000 steps, 41 points and a temperature of 50. By its own choice of both,
-which grow with the people, so many steps change next to nothing. FPIR (Zeng et al. 2025) is not run: it is not
-published as a package. `RepairedClassifier` is `ScoreRepair` around scores of people held out in place of
-out-of-fold ones.
+EquiPy, OxonFair and unaware regression were run on Adult and COMPAS, at 2da072b6. OxonFair bounds the gap of
+the decisions that it makes, and is group-blind with the probabilities of groups. Unaware regression, of
+Taturyan et al. (2024), bounds the gap of each point of a grid of scores by
+{_listed(SLACKS)}.
+Its descent has 10,000 steps, 41 points and a temperature of 50. By its own choice of both, which grow with
+the people, so many steps change next to nothing. FPIR (Zeng et al. 2025) is not run: it is not published as a
+package. `RepairedClassifier` is `ScoreRepair` around scores of people held out in place of out-of-fold ones.
 
 LinearPost's COMPAS has other people (5,278), another label (`is_recid`) and the days in jail. On these, with
 its five splits, its logistic regression and its calibration, `GroupBlindRepair` is right about 68.8% at a gap
