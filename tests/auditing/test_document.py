@@ -180,7 +180,9 @@ def test_few_cutoffs_of_a_small_group_are_said_to_be_few() -> None:
     rng = np.random.default_rng(0)
     groups = np.array([*["a"] * 3000, *["b"] * 3000, *["c"] * 150])
     found = lp.audit(rng.integers(0, 2, 6150), rng.random(6150), sensitive_features=groups, n_resamples=0)
-    sentences = Document(audits={"m": found}, min_ratio=0.8).ratios("m").sentences
+    result = Document(audits={"m": found}, min_ratio=0.8).ratios("m")
+    assert result is not None
+    sentences = result.sentences
     assert any(re.search(r"^Ratios are computed at only \d+ of [\d,]+ cutoffs", each) for each in sentences)
     start = re.search(r"Any cutoff from (\S+)", " ".join(sentences))
     best = re.search(r"The most accurate of them, ([\d.]+), is", " ".join(sentences))
