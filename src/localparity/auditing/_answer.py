@@ -293,7 +293,7 @@ def answer_of(
     if max_mcdp is not None:
         requirement: dict[str, Any] = {"required_groups": required_groups, "not_assessed": not_assessed}
         bound = bound_result(audit, max_mcdp, decide_by=decide_by, **requirement)
-        compared = bound_pair(audit, decide_by)
+        compared = bound_pair(audit, "lower" if bound.verdict == "above" else decide_by)
         clearest = None if compared == pair else _pair_gap(audit, pair, place, people)
         worst, allowed = _pair_gap(audit, compared, 0, people), not_assessed == "allow"
         verdict = verdict_sentence(audit, bound, worst, clearest, allowed=allowed)

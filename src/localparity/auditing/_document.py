@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from localparity._text import capitalised, group_text, number_text, percent, points
+from localparity._text import capitalised, group_text, percent, points, round_inward
 from localparity._validation import InputError, as_count
 from localparity._version import __version__
 from localparity.auditing._answer import Answer, DecideBy, NotAssessed, answer_of
@@ -54,6 +54,7 @@ _MOST_NUMBERS = 20_000_000
 _MOST_PEOPLE = 0.75
 FEW_CUTOFFS = 10
 """Fewer cutoffs than this, of more, are so few that a curve through them would say what is not known."""
+_FEW_TO_CHOOSE_FROM = 50
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class RatioResult:
         if best is not None and best.accuracy is not None and best.best_cutoff is not None:
             found.insert(
                 1,
-                f"The most accurate of them, {number_text(best.best_cutoff, 4)}, is right about "
+                f"The most accurate of them, {round_inward(best.best_cutoff, best.high)[0]}, is right about "
                 f"{percent(best.accuracy)} of the labels.",
             )
         if self._least_selected >= _MOST_PEOPLE:
@@ -105,7 +106,7 @@ class RatioResult:
             sure = "Intervals of ratios hold for all groups and cutoffs together, if rows are independent."
         none_safe = not (self.safe.by_estimate if self.safe.by_band is None else self.safe.by_band)
         computed = self.curve.cutoffs.size
-        if computed < (self.cutoffs if none_safe else min(FEW_CUTOFFS, self.cutoffs)):
+        if computed < (self.cutoffs if none_safe else min(_FEW_TO_CHOOSE_FROM, self.cutoffs)):
             found.append(
                 f"Ratios are computed at only {computed:,} of {self.cutoffs:,} cutoffs, so that each step "
                 f"of every group has at least {self.min_group_size} people. Without its small groups, an "

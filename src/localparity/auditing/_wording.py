@@ -29,7 +29,7 @@ from localparity.auditing._provenance import AuditedFile, target_of
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import copies_of, copies_sentence, strata_of
-from localparity.metrics._within import verdict_text
+from localparity.metrics._within import verdict_on, verdict_text
 from localparity.uncertainty._permutation import least_p_value
 
 if TYPE_CHECKING:
@@ -365,12 +365,16 @@ def verdict_sentence(
     people = "people" if audit.counts.clusters is None else "rows"
     between = f"{pair.higher} ({pair.people[0]:,} {people}) and {pair.lower} ({pair.people[1]:,})"
     size = f"{points(pair.gap, bound.max_mcdp)} ({outward_points(pair.low, pair.high, unit=False)})"
-    sentences = [f"{limit}: {between} differ by {size}{among_label(audit, pair.label)}."]
+    found = f"{between} differ by {size}{among_label(audit, pair.label)}."
+    missed = f"Not assessed ({'allowed' if allowed else 'fails'}): {'; '.join(bound.not_assessed)}."
+    assessed = verdict_on(audit.finding(bound.epsilon).interval, bound.max_mcdp)
+    sentences = [f"{limit}: {found}"]
     if bound.could_be_chance:
         sentences.append("That could be chance.")
-    if bound.not_assessed:
-        names = "; ".join(bound.not_assessed)
-        sentences.append(f"Not assessed ({'allowed' if allowed else 'fails'}): {names}.")
+    if assessed != bound.verdict:  # only those who were not assessed leave it undecided
+        sentences = [f"{limit}. {missed} The others are {assessed} it: {found}"]
+    elif bound.not_assessed:
+        sentences.append(missed)
     elif bound.verdict == "undecided":
         end = "estimate" if bound.decide_by == "estimate" else f"{bound.decide_by} end"
         sentences.append(f"The {end} {'passes' if bound.passes else 'fails'}.")
