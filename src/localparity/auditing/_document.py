@@ -91,8 +91,8 @@ class RatioResult:
         if best is not None and best.accuracy is not None and best.best_cutoff is not None:
             found.insert(
                 1,
-                f"The most accurate of them, {round_inward(best.best_cutoff, best.high)[0]}, is right about "
-                f"{percent(best.accuracy)} of the labels.",
+                f"The most accurate of them, {round_inward(best.best_cutoff, best.high)[0]}, gets "
+                f"{percent(best.accuracy)} of the labels right.",
             )
         if self._least_selected >= _MOST_PEOPLE:
             share = f"{math.floor(100.0 * self._least_selected)}%"

@@ -306,13 +306,16 @@ def chance(p_value: float, n_resamples: int) -> str:
 
     Examples
     --------
-    >>> chance(1 / 1001, 1000), chance(0.041, 1000), chance(0.41, 1000)
-    ('fewer than 1 in 1,000', '41 in 1,000', '41 in 100')
+    >>> chance(1 / 1001, 1000), chance(0.041, 1000), chance(0.003, 1000)
+    ('fewer than 1 in 1,000', '41 in 1,000', '3 in 1,000')
     """
     if p_value <= 1.0 / (1 + n_resamples) * (1.0 + _ROUNDING):
         return f"fewer than 1 in {n_resamples:,}"
     of = max(10 ** (1 - math.floor(math.log10(p_value))), 100)
-    return f"{math.ceil(of * p_value - _ROUNDING):,} in {of:,}"
+    often = math.ceil(of * p_value - _ROUNDING)
+    if of > 100 and often % 10 == 0:
+        often, of = often // 10, of // 10
+    return f"{often:,} in {of:,}"
 
 
 def column_of(audit: Audit, use: str) -> list[str]:
@@ -428,6 +431,8 @@ def next_steps(
     if audit.provenance is not None and audit.provenance.call.startswith("localparity "):
         again = [Step("charts", "--report page.html"), Step("", "--json")]
         again += [Step("pass/fail", "--max-mcdp 0.10")] if max_mcdp is None else []
+        typed = audit.provenance.call.split()
+        again = [step for step in again if step.command.split()[0] not in typed]
     else:
         again = [Step("", 'audit.to_html("page.html")'), Step("", "audit.to_json()")]
         again += [Step("", "audit.passes(0.10)")] if max_mcdp is None else []
