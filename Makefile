@@ -8,6 +8,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going -b html
 # A file's tests run in one process, so that what they share, such as Spark, is started once.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadfile
+CORE := counts metrics uncertainty _validation
 CHECKED := src tests benchmarks docs examples
 
 # Every process of a test would compile the package anew where the environment keeps Python from writing what it compiled.
@@ -43,7 +44,7 @@ unit: $(VENV)/.development
 # Every branch of the core. Compiled kernels are invisible to coverage, so its tests run once more with the compiler off.
 coverage: $(VENV)/.development
 	COVERAGE_FILE=.coverage.core NUMBA_DISABLE_JIT=1 $(PYTEST) \
-		-m "not slow and not compiled" tests/counts tests/metrics tests/uncertainty tests/_validation --cov --cov-report=
+		-m "not slow and not compiled" $(foreach room,$(CORE),tests/$(room) src/localparity/$(room)) --cov --cov-report=
 	COVERAGE_FILE=.coverage.core $(BIN)/coverage report --show-missing --skip-covered --fail-under=100 \
 		--include="src/localparity/counts/*,src/localparity/metrics/*,src/localparity/uncertainty/*,src/localparity/_validation/*"
 

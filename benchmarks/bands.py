@@ -15,11 +15,11 @@ values, X with variance d (1 - d) / n and Y with variance d (1 - d) / m, and the
 
     exp(-2 (r - X)^+ (r - Y)^+ / (s^2 (1 - d))),
 
-which is exp(-2 r^2 / s^2), that of Kolmogorov and Smirnov, where d is 0. The table shows that it is no larger
-elsewhere: in large samples, the quantile at parity is enough for a lower end, whatever the truth. It is not
-used: the inequalities of Wei and Dudley (2012) are for samples of one size from one distribution, and for two
-sizes, or d > 0, none is proven with these constants. And lower ends at several epsilons hold together by the
-band, not by this.
+which is exp(-2 r^2 / s^2), that of Kolmogorov and Smirnov, where d is 0. It is no larger elsewhere, as a grid
+of sizes, d and r shows (tests/uncertainty/test_bands.py): in large samples, the quantile at parity is enough
+for a lower end, whatever the truth. It is not used: the inequalities of Wei and Dudley (2012) are for samples
+of one size from one distribution, and for two sizes, or d > 0, none is proven with these constants. And lower
+ends at several epsilons hold together by the band, not by this.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from localparity.uncertainty._bands import band_radius
 RESULTS = Path(__file__).parents[1] / "results" / "bands.md"
 DRAWS, ERROR = 20_000, 0.05
 SIZES = [(30, 30), (200, 200), (1000, 1000), (30, 3000), (100, 10_000)]
-TRUTHS = (0.0, 0.02, 0.1, 0.3)
+TRUTHS = (0.0, 0.02, 0.033, 0.1, 0.3)
 
 
 def excess(sizes: tuple[int, int], mcdp: float, rng: Rng) -> float:
@@ -63,8 +63,8 @@ HEADING = """\
 the gap at every threshold, whatever the distributions. The quantile is that of the largest gap at parity. The
 other columns say how often the measured MCDP exceeds a true one by more than that quantile, where groups are
 of the kind that is hardest to bound from below (the docstring has the proof): drawn, and in large samples. If
-lower ends used the quantile, they would fail as often. They may fail in 5% of cases. Of 30 and 30 people, a
-true MCDP of 0.02 exceeds it more often than parity does: the quantile at parity is not the largest there.
+lower ends used the quantile, they would fail as often. They may fail in 5% of cases. Gaps of 30 and 30 people
+go in steps of 1/30, so that a true MCDP just below a step exceeds the quantile more often than parity does.
 
 | sizes | band | quantile | ratio | {truths} |
 |---|---|---|---|{columns}

@@ -24,7 +24,13 @@ from localparity.datasets import _census
 
 RUNS = Path(__file__).parent.parent / "results" / "ingredients.csv"
 FIELDS = ("people", "rows", "seed", "lost", "mcdp", "fit_seconds", "microseconds_a_row")
-PLAN = (("census", 5_000, 4), ("census", 20_000, 2), ("crossed", 20_000, 2), ("census", 100_000, 1))
+PLAN = (
+    ("census", 5_000, 20),
+    ("census", 20_000, 20),
+    ("crossed", 20_000, 6),
+    ("census", 100_000, 5),
+    ("crossed", 100_000, 2),
+)
 BOUND, MEASURED_ON = 0.05, 2**16
 KINDS, PLACES = list("abcdef"), list("wxyz")
 OF_KIND = np.array([0.9, -0.6, 0.3, -0.9, 0.6, -0.2])
@@ -123,7 +129,7 @@ def main() -> None:
     """Run what is missing."""
     lines = list(csv.reader(RUNS.open())) if RUNS.exists() else [list(FIELDS)]
     done, populations = {tuple(line[:3]) for line in lines}, dict[str, Population]()
-    for name, rows, seeds in (*PLAN, ("crossed", 100_000, 1)):
+    for name, rows, seeds in PLAN:
         for seed in range(seeds):
             if (name, str(rows), str(seed)) in done:
                 continue

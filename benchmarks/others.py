@@ -64,8 +64,8 @@ DESIGNS = (
     Design("five groups", regions, 3_000, 0.2, 20),
 )
 PROMISED = (
-    Design("logistic regressions", regions, 3_000, 0.25, 60),
-    Design("default models", regions, 3_000, 0.25, 5, default=True),
+    Design("logistic regressions", regions, 3_000, 0.25, 200),
+    Design("default models", regions, 3_000, 0.25, 200, default=True),
 )
 
 

@@ -150,8 +150,12 @@ def learn(rng: np.random.Generator, rows: int) -> None:
         *(np.array(column, np.int32) for column in ([0, -1, -1], [1, 0, 0], [2, 0, 0])),
         np.zeros(3, np.uint8),
     )
-    trees = np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(0, np.uint32)
-    tree_kernels.add_leaves(features, (*nodes, np.array([0.5, 1.0, 2.0])), trees, True, np.zeros((rows, 1)))
+    nodes, root, sums = (*nodes, np.array([0.5, 1.0, 2.0])), np.zeros(1, np.int32), np.zeros((rows, 1))
+    sets = np.zeros(1, np.int32), np.zeros(0, np.uint32)
+    tree_kernels.add_leaves(features, nodes, root, sets, True, sums)
+    leaves, numbers = tree_kernels.number_leaves(nodes, root), np.array([0.5, np.inf, np.nan])
+    tables = tree_kernels.reachable_leaves(nodes, sets, leaves, numbers, np.array([0, 3]), 0, 1)
+    tree_kernels.add_reachable(np.zeros((rows, 1), np.int64), *tables, 0, True, sums)
     blind_kernels.rank_rows(
         scores, features, rates, multipliers, np.array([2.0, 0.6, 0.3, -2.0]), np.array([0, 3])
     )

@@ -47,7 +47,9 @@ def lazy_names(module: str, file: str) -> LazyNames:
         vars(sys.modules[module])[name] = value  # found before __getattr__ from then on
         return value
 
-    def dir_() -> list[str]:
-        return sorted({*vars(sys.modules[module]), *homes})
+    public = sorted(name for name in homes if not name.startswith("_"))
 
-    return LazyNames(getattr_, dir_, sorted(name for name in homes if not name.startswith("_")))
+    def dir_() -> list[str]:
+        return sorted({*public, *(name for name in vars(sys.modules[module]) if name.startswith("__"))})
+
+    return LazyNames(getattr_, dir_, public)

@@ -95,7 +95,8 @@ class _Lines:
     """Says how long work takes, once the first units have taken a moment.
 
     Units are slower before loops are compiled, and stand still while they are: what is said rests on two
-    moments, one after the other, in which nothing ran uncompiled and units took about as long.
+    moments, one after the other, in which nothing ran uncompiled and units took about as long. Where there
+    are none for long, it rests on all units so far.
     """
 
     def __init__(self, tell: Tell) -> None:
@@ -123,9 +124,10 @@ class _Lines:
         rate = (now - since) / (forecast.done - done) if plain == plain_before else math.inf
         before, self._rate, self._seen = self._rate, rate, (forecast.done, now, plain)
         passed = now - self._begun
-        if passed < _LOADING and not max(rate, before) <= _ALIKE * min(rate, before) < math.inf:
+        is_steady = max(rate, before) <= _ALIKE * min(rate, before) < math.inf
+        if passed < _LOADING and not is_steady:
             return
-        left = (now - since) / (forecast.done - done) * (forecast.total - forecast.done)
+        left = (rate if is_steady else passed / forecast.done) * (forecast.total - forecast.done)
         if left > _LONG:
             self._tell(f"{forecast.doing} takes about {duration(passed + left)}; Ctrl-C stops")
         self._told = True

@@ -365,3 +365,39 @@ def test_what_is_a_missing_value() -> None:
 
     assert all(map(validation.is_missing, (None, float("nan"), np.datetime64("NaT"), NoOrder())))
     assert not any(map(validation.is_missing, (0, "", "nan", False)))
+
+
+def test_an_epsilon_of_a_bound_is_one_number_below_one() -> None:
+    assert validation.as_bounded_epsilon(0.25) == 0.25
+    with pytest.raises(ValueError, match="epsilon must be one number, got an array of shape"):
+        validation.as_bounded_epsilon([0.1, 0.2])
+    with pytest.raises(ValueError, match="epsilon must be < 1 with max_mcdp, got 1: "):
+        validation.as_bounded_epsilon(1.0)
+
+
+@pytest.mark.parametrize(
+    ("y_true", "pos_label", "labels"),
+    [
+        (["yes", "no", "no", "yes"], "yes", [1, 0, 0, 1]),
+        (["no"] * 4, "no", [1] * 4),
+        (["no"] * 4, "yes", [0] * 4),
+    ],
+)
+def test_the_label_that_counts_as_one(y_true: list[str], pos_label: str, labels: list[int]) -> None:
+    people = lp.Predictions.from_arrays(y_true, SCORES, sensitive_features=SEX, pos_label=pos_label)
+    assert people.labels is not None
+    assert people.labels.tolist() == labels
+
+
+@pytest.mark.parametrize(
+    ("y_true", "pos_label", "message"),
+    [
+        (["yes", "maybe", "yes", "yes"], "no", "pos_label must be one of 'maybe', 'yes', got 'no'"),
+        (["a", "b", "c", "d"], "a", r"two labels with pos_label='a', got 'a', 'b', 'c', \.\.\."),
+    ],
+)
+def test_labels_of_which_none_counts_as_one_are_named(
+    y_true: list[str], pos_label: str, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        lp.Predictions.from_arrays(y_true, SCORES, sensitive_features=SEX, pos_label=pos_label)

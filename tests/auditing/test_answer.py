@@ -107,6 +107,23 @@ def test_a_bound_of_another_pair_names_both() -> None:
     )
 
 
+def test_a_bound_that_is_exceeded_names_a_pair_that_shows_it() -> None:
+    """The largest gap was named, of 18 people and with 3 to 77 points at a bound of 10."""
+    answer = answer_of(compas(group="race"), 0.1)
+    assert (answer.verdict or "").startswith(
+        "Above the bound of 10 points: African-American (3,696 people) and Other (377) differ by 38 points (26 to 44)."
+    )
+
+
+def test_who_is_not_assessed_is_all_that_leaves_a_bound_undecided() -> None:
+    """A gate passed with "undecided" and an interval that lay within the bound."""
+    audit = three_groups()
+    verdict = answer_of(audit, 0.2, not_assessed="allow").verdict or ""
+    missed = "Not assessed (allowed): c (fewer than 10 people)."
+    assert verdict.startswith(f"Undecided at the bound of 20 points. {missed} The others are within it: ")
+    assert verdict.count("Not assessed") == 1
+
+
 @pytest.mark.parametrize(
     ("shift", "bound", "start", "word"),
     [(0.1, 0.05, "Above", "above"), (0.1, 0.9, "Within", "within"), (0.0, 0.05, "Undecided at", "undecided")],
@@ -303,7 +320,9 @@ def test_a_required_group_that_is_not_assessed_is_never_within(
     allowed = answer_of(audit, 0.2, decide_by, required_groups=required, not_assessed="allow").bound
     assert allowed is not None
     assert (allowed.verdict, allowed.passes) == (answer.bound.verdict, True)
-    above = answer_of(audit, 0.0, "estimate", required_groups=required, not_assessed="allow").bound
+    above_all = answer_of(audit, 0.0, "estimate", required_groups=required, not_assessed="allow")
+    assert ("Not assessed (allowed): " in str(above_all.verdict)) == bool(names)
+    above = above_all.bound
     assert above is not None
     assert not above.passes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,20 @@ def test_what_is_written_is_as_the_schema_says(weighted: bool) -> None:
     shown = to_markdown(document)
     assert "Scoring rates by group" in shown
     assert "The lowest computed ratio" in shown
+
+
+def test_few_cutoffs_of_a_small_group_are_said_to_be_few() -> None:
+    """A group of 38 left 11 of 13,432 cutoffs, and nothing said why the safe ones began so high."""
+    rng = np.random.default_rng(0)
+    groups = np.array([*["a"] * 3000, *["b"] * 3000, *["c"] * 150])
+    found = lp.audit(rng.integers(0, 2, 6150), rng.random(6150), sensitive_features=groups, n_resamples=0)
+    result = Document(audits={"m": found}, min_ratio=0.8).ratios("m")
+    assert result is not None
+    sentences = result.sentences
+    assert any(re.search(r"^Ratios are computed at only \d+ of [\d,]+ cutoffs", each) for each in sentences)
+    start = re.search(r"Any cutoff from (\S+)", " ".join(sentences))
+    best = re.search(r"The most accurate of them, ([\d.]+), is", " ".join(sentences))
+    assert start is None or best is None or float(best[1]) >= float(start[1])
 
 
 def test_without_a_ratio_nothing_is_said_of_ratios() -> None:

@@ -54,6 +54,14 @@ def test_what_remains_is_the_sum_over_categories(seed: int) -> None:
     assert why.total.estimate == total
 
 
+def test_what_remains_in_one_column_is_what_strata_give() -> None:
+    table, group, score = people()
+    (gap,) = lp.explain(score, table[["job"]], sensitive_features=group, random_state=0).features
+    rows = lp.Predictions.from_arrays(None, score, sensitive_features=group)
+    strata = lp.within_strata(rows, table["job"], n_resamples=0)
+    assert gap.remaining.estimate == pytest.approx(strata.standardised[0], abs=1e-12)
+
+
 def test_the_order_and_the_sets() -> None:
     table, group, score = people(3000)
     why = lp.explain(score, table, sensitive_features=group, random_state=0)
@@ -105,6 +113,8 @@ def test_columns_that_cannot_explain_are_named() -> None:
     table, group, score = people()
     label = (score > 0.5).astype(int)
     wrong = table.assign(one=1, id=range(600), key=[f"k{i}" for i in range(600)], p=score, y=label, who=group)
+    wrong = wrong.assign(points=100 * score, risk=1 - score, band=np.digitize(score, [0.3, 0.7]))
+    wrong["some_id"] = np.where(np.arange(600) % 10 == 0, np.nan, np.arange(600))
     why = lp.explain(score, wrong, sensitive_features=group, y_true=label, random_state=0)
     assert why.left_out == {
         "one": "is constant",
@@ -113,9 +123,32 @@ def test_columns_that_cannot_explain_are_named() -> None:
         "p": "is the score",
         "y": "is the label",
         "who": "is the group",
+        "points": "follows from the score",
+        "risk": "follows from the score",
+        "band": "follows from the score",
+        "some_id": "looks like an identifier",
     }
     with pytest.raises(ValueError, match="column 'one' is constant"):
         lp.explain(score, wrong[["one"]], sensitive_features=group)
+    with pytest.raises(ValueError, match=r"allow must .* column 'one' is constant"):
+        lp.explain(score, wrong[["one", "job"]], sensitive_features=group, allow=["job", "one"])
+
+
+def test_a_feature_that_some_people_of_one_score_differ_in_does_not_follow_from_it() -> None:
+    table, group, score = people()
+    coarse = score.round(1)
+    table["half"] = np.where(coarse == 0.5, np.arange(600) > 300, coarse > 0.5)
+    sorted_by_it = np.argsort(table["half"].to_numpy(), kind="stable")
+    why = lp.explain(coarse[sorted_by_it], table.iloc[sorted_by_it], sensitive_features=group[sorted_by_it])
+    assert why.left_out == {}
+    lp.explain(np.random.default_rng(0).permutation(600) / 600, table, sensitive_features=group)  # no ties
+
+
+def test_texts_that_stand_for_ranges_of_scores_are_named() -> None:
+    table, group, score = people()
+    table["risk"] = np.array(["some", "low", "high"])[np.digitize(score, [0.3, 0.7])]
+    why = lp.explain(score, table, sensitive_features=group, random_state=0)
+    assert why.left_out == {"risk": "follows from the score"}
 
 
 @pytest.mark.parametrize(
@@ -127,6 +160,8 @@ def test_columns_that_cannot_explain_are_named() -> None:
         ({"criterion": "equal_opportunity"}, "y_true"),
         ({"allow": ["age"]}, "allow must be columns of X, got 'age'"),
         ({"confidence": 1.5}, "confidence"),
+        ({"X": pd.DataFrame(index=range(600))}, "X must have at least one column"),
+        ({"model": 3}, "model must be a function or have predict_proba, got int"),
         ({"y_score": [0.5] * 3, "sensitive_features": ["a", "b", "a"]}, "X has 600 rows, y_score has 3"),
     ],
 )
@@ -393,7 +428,24 @@ def test_the_command_names_columns_that_cannot_explain(case: str, tmp_path: Path
     assert f"Not used: {message}" in done.output
     alone = CliRunner().invoke(app, [*words, "--features", name])
     assert alone.exit_code == 2
-    assert f"column {name!r}" in alone.output
+    assert f"--features must have a feature that can explain a gap; column {name!r}" in alone.output
+
+
+def test_the_command_names_a_person_without_a_group_and_what_may_not_explain(tmp_path: Path) -> None:
+    table, group, score = people()
+    words = ["explain", str(tmp_path / "people.csv"), "--score", "p", "--group", "sex"]
+    frame = table.assign(p=score, sex=group, one=1)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    for allowed, message in {"one": "column 'one' is constant", "sex": "columns of --features"}.items():
+        done = CliRunner().invoke(app, [*words, "--allow", allowed])
+        assert done.exit_code == 2
+        assert "--allow must be" in done.output
+        assert message in done.output
+    frame.loc[4, "sex"] = None
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 2
+    assert "column 'sex' has no value at data row 5" in done.output
 
 
 def test_the_command_needs_a_feature(tmp_path: Path) -> None:
@@ -468,3 +520,13 @@ def test_a_model_is_read_once_and_its_card_records_it(
     wrong = CliRunner().invoke(app, [*words[:4], "--score", "y", "--record"])
     assert wrong.exit_code == 2
     assert "--record" in wrong.output
+
+
+def test_columns_of_few_values_tell_apart_what_the_cells_do() -> None:
+    cells = np.random.default_rng(0).integers(0, 1000, 5000)
+    columns = _explain._model_inputs(cells, 4)
+    assert max(column.max() for column in columns) <= 250
+    together = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1]
+    np.testing.assert_array_equal(together, np.unique(cells, return_inverse=True)[1])
+    few = np.arange(100)
+    assert _explain._model_inputs(few, 4)[0] is few

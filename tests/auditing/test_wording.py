@@ -229,10 +229,15 @@ def test_it_is_said_where_the_test_rejects_parity_and_the_interval_reaches_0() -
 @pytest.mark.parametrize(
     ("groups", "epsilons", "options", "words"),
     [
-        (2, [0.0, 0.1], {}, "Lower ends and p-values are adjusted for 2 epsilons; an upper end holds at one"),
-        (3, [0.0], {}, "adjusted for 3 pairs; an upper end holds for one pair, or the worst, at one epsilon"),
-        (3, [0.0, 0.1], {"method": "bootstrap"}, "Intervals and p-values are adjusted for 3 pairs and 2 eps"),
-        (3, [0.0], {"n_resamples": 0}, "Lower ends are adjusted for 3 pairs"),
+        (2, [0.0, 0.1], {}, "Lower ends and p-values allow for 2 epsilons. Each upper end holds at one"),
+        (
+            3,
+            [0.0],
+            {},
+            "allow for 3 pairs. Each upper end holds for one pair, or for the worst, at one epsilon",
+        ),
+        (3, [0.0, 0.1], {"method": "bootstrap"}, "Intervals and p-values allow for 3 pairs and 2 eps"),
+        (3, [0.0], {"n_resamples": 0}, "Lower ends allow for 3 pairs"),
     ],
 )
 def test_over_what_numbers_hold_together_is_said(

@@ -61,6 +61,10 @@ def test_a_dash_is_the_standard_input(tmp_path: Path, monkeypatch: pytest.Monkey
     assert code == 0
     assert out.startswith("stdin.csv  200 people")
     assert out.splitlines()[1:] == audit(path)[1].splitlines()[1:]
+    # No command can go on from it.
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(path.read_bytes())))
+    assert '"command": "localparity' not in audit("-", "--json")[1]
+    assert '"command": "localparity' in audit(path, "--json")[1]
 
 
 @pytest.mark.parametrize(

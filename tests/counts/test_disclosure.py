@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import localparity as lp
 import oracles
 from localparity.counts import Comparison
-from localparity.counts._disclosure import all_disclosed, in_steps, suppressed
+from localparity.counts._disclosure import all_disclosed, in_steps, shown_counts, suppressed
 from strategies import epsilons, people
 
 
@@ -210,3 +210,16 @@ def test_people_beyond_the_first_and_the_last_mean() -> None:
     shown = lp.counts.disclosed(counts, min_group_size=2)
     assert lp.mcdp_bounds(shown, epsilon=0.1) == lp.results.Interval(0.0, 0.0, 1.0)
     assert lp.mcdp(counts, epsilon=0.1) == 0.5
+
+
+def test_no_step_goes_across_a_cutoff_with_enough_people_on_both_sides() -> None:
+    counts = counts_of(np.arange(40) / 40, np.arange(40) % 2)
+    cutoffs = (0.3, 0.31, 0.99)  # few people are between the first two, and above the last
+    shown = shown_counts(counts, Comparison(), 5, cutoffs)
+    for key, atoms in shown.atoms.items():
+        before = counts.atoms[key]
+        assert atoms.rows.min() >= 5
+        assert atoms.shares_at_or_below(np.array([0.3])) == before.shares_at_or_below(np.array([0.3]))
+        assert atoms.shares_at_or_below(np.array([0.99])) == 1.0
+    assert 0.0 < shown.rank_error < 0.5
+    assert shown_counts(counts, Comparison(), 1, cutoffs).rank_error == 0.0

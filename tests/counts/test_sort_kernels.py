@@ -90,11 +90,11 @@ def test_scores_and_codes_that_fit_are_packed() -> None:
     assert _sort_packed(scores, codes.astype(np.int64)) is None
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("faster", [True, False])
 def test_many_rows_are_sorted_by_the_faster_way(faster: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("localparity.counts._rows._numpy_is_faster", lambda: faster)
-    check_codes(np.random.default_rng(0).random(2**17))
+    monkeypatch.setattr("localparity.counts._rows._MANY_ROWS", 2**10)
+    check_codes(np.random.default_rng(0).random(2**11))
 
 
 @pytest.mark.compiled

@@ -322,3 +322,38 @@ def test_finer_steps_that_are_not_those_opened(kernel: str) -> None:
 def test_a_gap_above_one() -> None:
     with pytest.raises(AssertionError, match=r"got 2\.0"):
         gap_between(np.array([0, 2]), np.array([0, 0]), np.int64(1), np.int64(1))
+
+
+def test_few_tied_rows_are_not_counted_in_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_exact, "_FEW_ROWS", 2000)
+    tied = lp.Predictions.from_arrays(None, np.arange(900) % 7 / 7, sensitive_features=np.arange(900) % 2)
+    assert _exact._worst_in_cells(tied, Comparison(), EPSILONS, 1) is None
+
+
+def test_a_search_stops_where_its_source_opens_no_more() -> None:
+    people = sample(600)
+    rows = _exact.KeyedRows.of(people)
+    grid = _exact.Grid.over(np.unique(people.scores.astype(np.float64)), 8)
+    source = _exact.ArrayRows(rows, grid, people.score_range, ends=False)
+    sizes = np.bincount(rows.codes, minlength=len(rows.keys))
+    search = _exact.Search(rows.keys, sizes, Comparison(), EPSILONS, people.score_range, people.resolution)
+    table = source.table()
+    left, opened, _ = search.refine(table, lambda table, opened: None)
+    assert left is table
+    assert opened.any()
+    groups = len(people.groups)
+    assert search.sides.shape == (1, groups * (groups - 1) // 2, 2, len(rows.keys))
+    for first, second in search.sides[0]:
+        assert first.any()
+        assert not (first & second).any()
+
+
+def test_a_cell_beyond_single_floats_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_SAMPLED_ENDS", "_SAMPLED_FIRST"):
+        monkeypatch.setattr(_exact, name, 10)
+    monkeypatch.setattr(_exact, "_MANY_OPENED", 0)
+    rng = np.random.default_rng(0)
+    scores = 0.5 + rng.integers(0, 64, 4000) * 2.0**-53
+    scores[1::3] = 0.6 + 0.4 * rng.random(scores[1::3].size)
+    scores[::400] = 0.5 + np.arange(10) * 2.0**-53
+    check(lp.Predictions.from_arrays(None, scores, sensitive_features=rng.integers(0, 2, 4000)))

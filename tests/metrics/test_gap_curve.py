@@ -147,3 +147,13 @@ def test_where_everybody_has_one_score_there_is_one_knot() -> None:
             0.0,
             0.0,
         )
+
+
+def test_a_curve_and_a_profile_show_themselves() -> None:
+    people = lp.Predictions.from_arrays(None, [0.1, 0.3, 0.6, 0.9], sensitive_features=["f", "f", "m", "m"])
+    curve, profile = lp.gap_curve(people), lp.mcdp_profile(people)
+    assert repr(curve) == "GapCurve(f and m: 100.0 points, cutoffs 0.3 to 0.6, m ahead of f)"
+    assert repr(profile) == "McdpProfile(MCDP(0) 100.0, MCDP(0.05) 100.0, MCDP(0.1) 100.0 points)"
+    pytest.importorskip("jinja2")
+    for shown in (curve, profile):
+        assert "<svg" in shown._repr_html_()

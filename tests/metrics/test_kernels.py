@@ -232,3 +232,7 @@ def test_no_gap_is_larger_than_the_largest_bound(data: st.DataObject) -> None:
 
 def lists_of(elements: st.SearchStrategy[float], size: int) -> st.SearchStrategy[list[float]]:
     return st.lists(elements, min_size=size, max_size=size)
+
+
+def test_without_half_widths_there_is_no_run() -> None:
+    assert _kernels.highest_runs(np.array([0.2, 0.4]), np.array([0.5, 0.0]), np.empty(0)).size == 0

@@ -144,19 +144,19 @@ def test_the_breakdown_point_in_words() -> None:
     found = lp.unknown_groups(rows(scores, groups))
     above = found.breakdown(0.5)
     assert above.sentences[0] == (
-        "MCDP(0) of the known groups is above 50.00%; it would take at least 1 of the 1 unknown groups (100.00%) to change that."
+        "MCDP(0) of the known groups is above 50.00%; it would take at least 1 of the 1 people without a group (100.00%) to change that."
     )
     assert (
         above.sentences[1]
-        == "It would take at least 1 wrong ones of the 5 known groups (20.00%) to change the verdict."
+        == "It would take at least 1 wrong group among the 5 known ones (20.00%) to change the verdict."
     )
     never = found.breakdown(1.0)
     assert (never.wrong, never.added) == (None, None)
     assert never.sentences == (
-        "MCDP(0) of the known groups is within 100.00%; not even all 1 unknown groups could change that.",
+        "MCDP(0) of the known groups is within 100.00%; not even all 1 people without a group could change that.",
     )
     known = lp.unknown_groups(rows(scores[:5], groups[:5]))
-    assert known.breakdown(0.5).sentences[0].startswith("It would take at least 1 wrong ones")
+    assert known.breakdown(0.5).sentences[0].startswith("It would take at least 1 wrong group")
     assert known.bounds[0].low == known.bounds[0].high == known.bounds[0].estimate
     assert found.to_dict()["bounds"][0]["high"] == found.bounds[0].high
 

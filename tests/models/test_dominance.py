@@ -263,8 +263,8 @@ def against(*outcomes: Outcome) -> str:
 def test_what_is_said() -> None:
     told = against(outcome("first", OPEN, KEPT), outcome("second", LOWER, LOST))
     assert told.startswith(
-        "None of 2 alternatives is known to dominate the baseline. Of 1 it is known that MCDP(0) is lower, of 1 "
-        "that neither AP nor accuracy is lower by more than 1 point. With probability 0.95"
+        "None of 2 alternatives is known to dominate the baseline. MCDP(0) is surely lower for 1 of them; "
+        "for 1 surely neither AP nor accuracy is lower by more than 1 point. With probability 0.95"
     )
     assert "an end of an interval is wrong with probability 0.025 at most" in told
     assert "2 settings of 2 methods were tried; of other models nothing is known." in told

@@ -202,3 +202,17 @@ def test_a_repair_compares_at_two_thresholds() -> None:
     assert (found < 2.0 * one).all()
     with pytest.raises(ValueError, match=r"n_resamples must be >= 9 .*got 5"):
         repair_radii(weighted, comparison, curves, confidence=0.9, draws=Draws(5, 0))
+
+
+@pytest.mark.parametrize("error", [0.5, 0.1, 0.05, 0.001])
+def test_no_gap_exceeds_the_quantile_at_parity_more_often_than_parity_in_large_samples(error: float) -> None:
+    """The mean of benchmarks/bands.py over its two normal values, for samples of any shares of the variance."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights = np.outer(weights, weights) / weights.sum() ** 2
+    radius = math.sqrt(0.5 * math.log(2.0 / error))
+    for share in np.linspace(0.0, 1.0, 11):
+        for mcdp in (1e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 0.95):
+            spread = np.sqrt(np.array([share, 1.0 - share]) * mcdp * (1.0 - mcdp))
+            left = np.maximum(radius - np.multiply.outer(spread, nodes), 0.0)
+            exceeds = np.exp(-2.0 * np.outer(left[0], left[1]) / (1.0 - mcdp))
+            assert (weights * exceeds).sum() <= 0.5 * error * (1.0 + 1e-9)

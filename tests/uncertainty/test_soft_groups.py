@@ -105,8 +105,8 @@ def test_proxies_say_who_is_alike() -> None:
 @pytest.mark.parametrize(
     ("chances", "message"),
     [
-        ([0.5, 0.5], r"must have shape \(n_samples, n_groups\), got \(2,\)"),
-        ([[1.0], [1.0]], "must have at least two groups, got 1"),
+        ([0.5, 0.5], "must have a column for each of two groups or more, got 1"),
+        ([[1.0], [1.0]], "must have a column for each of two groups or more, got 1"),
         ([[0.5, 0.5]], r"group_probabilities\[0\] has 1 rows, y_score has 2"),
         ([[0.5, 0.5], [0.5, 0.6]], r"must be >= 0 and add up to 1, got \[0.5, 0.6\] at row 1"),
         ([[1.5, -0.5], [0.5, 0.5]], r"must be >= 0 and add up to 1, got \[1.5, -0.5\] at row 0"),

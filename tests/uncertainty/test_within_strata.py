@@ -131,7 +131,7 @@ def test_small_groups_and_strata_are_left_out_and_counted() -> None:
     found = within(scores, groups, strata, min_group_size=2)
     assert [(each.stratum, each.rows) for each in found.strata] == [("x", 4)]
     assert (found.left_out, found.rows_left_out) == (1, 4)
-    assert "4 rows are in no comparison, those of 1 strata" in found.sentences[-1]
+    assert "4 rows are in no comparison, those of 1 stratum among" in found.sentences[-1]
     with pytest.raises(ValueError, match="no stratum with two groups of at least 3 rows"):
         within(scores, groups, strata, min_group_size=3)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from localparity._text import group_text, number_text, round_number_in
+from localparity._text import group_text, number_text, points, round_number_in
 from localparity._types import FloatArray, Group
 from localparity._validation import InputError, as_choice, as_fraction, setting
 from localparity.auditing._findings import Finding, PairSummary
@@ -279,11 +279,12 @@ def answer_of(
         (_pair_gap(audit, other, place, people) for other in audit.pairs),
         key=lambda row: (row.too_small, order.index(row.state), -row.low, -row.gap),
     )
-    spot = Spot.of(audit, pair, audit.findings[place].epsilon)
+    exactly = "." in points(pair.mcdp[place], max_mcdp)
+    spot = Spot.of(audit, pair, audit.findings[place].epsilon, exactly=exactly)
     status: Status = "disparity" if differing else "undecided"
     if not differing and audit.has_test and not audit.findings[0].too_wide and not pair.too_small:
         status = "none found"
-    words = Words(audit, pair, place, spot, status)
+    words = Words(audit, pair, place, spot, status, max_mcdp)
     headline, rates = words.headline(), words.rates()
     if mostly_missing(audit):
         rates = f"Among people whose {words.column} is known: {headline}. {rates}"
@@ -292,9 +293,10 @@ def answer_of(
     if max_mcdp is not None:
         requirement: dict[str, Any] = {"required_groups": required_groups, "not_assessed": not_assessed}
         bound = bound_result(audit, max_mcdp, decide_by=decide_by, **requirement)
-        compared = bound_pair(audit, decide_by)
+        compared = bound_pair(audit, "lower" if bound.verdict == "above" else decide_by)
         clearest = None if compared == pair else _pair_gap(audit, pair, place, people)
-        verdict = verdict_sentence(audit, bound, _pair_gap(audit, compared, 0, people), clearest)
+        worst, allowed = _pair_gap(audit, compared, 0, people), not_assessed == "allow"
+        verdict = verdict_sentence(audit, bound, worst, clearest, allowed=allowed)
     auc, average_precision = accuracy(audit)
     interval = pair.intervals[place]
     return Answer(
@@ -364,11 +366,11 @@ class Spot:
     second: GroupShare | None
 
     @classmethod
-    def of(cls, audit: Audit, pair: PairSummary, epsilon: float) -> Spot:
+    def of(cls, audit: Audit, pair: PairSummary, epsilon: float, *, exactly: bool) -> Spot:
         """The spot of a pair."""
         window = window_of(audit, pair, epsilon)
         sides = _sides(audit, pair.label)
-        cutoff = None if window.gap == 0.0 else _cutoff_in(audit, sides, window)
+        cutoff = None if window.gap == 0.0 else _cutoff_in(audit, sides, window, exactly=exactly)
         shares = _shares(audit, sides, cutoff, pair.label)
         ranked = sorted((shares[group] for group in sides if group is not EVERYONE), key=_below)
         if cutoff is None:
@@ -381,15 +383,15 @@ def _below(row: GroupShare) -> float:
     return -(row.share_above or 0.0)
 
 
-def _cutoff_in(audit: Audit, sides: Stratum, window: Window) -> float:
-    """A cutoff with few digits at which the gap is MCDP, to a tenth of a point."""
+def _cutoff_in(audit: Audit, sides: Stratum, window: Window, *, exactly: bool) -> float:
+    """A cutoff with few digits at which the gap is MCDP, to a tenth of a point or exactly."""
     curve = curve_between(audit.counts, sides, window.groups, window.label)
     inside = np.flatnonzero((curve.knots >= window.low) & (curve.knots < window.high))
     place = inside[np.argmin(np.abs(curve.gap[inside]))]
     if window.whole or curve.cells is not None:
         return float(curve.knots[place])
     largest = curve.gap[place]
-    differs = np.abs(curve.gap - largest) > min(_TENTH, 0.01 * abs(largest))
+    differs = np.abs(curve.gap - largest) > (0.0 if exactly else min(_TENTH, 0.01 * abs(largest)))
     other = np.flatnonzero(differs | (np.round(100.0 * curve.gap) != np.round(100.0 * largest)))
     first, last = other[other < place].max(initial=-1) + 1, other[other > place].min(initial=curve.gap.size)
     return round_number_in(float(curve.knots[first]), float(curve.knots[min(last, curve.knots.size - 1)]))

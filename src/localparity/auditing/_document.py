@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 
-from localparity._text import capitalised, group_text, number_text, percent, points
+from localparity._text import capitalised, group_text, percent, points, round_inward
 from localparity._validation import InputError, as_count
 from localparity._version import __version__
 from localparity.auditing._answer import Answer, DecideBy, NotAssessed, answer_of
@@ -54,6 +54,7 @@ _MOST_NUMBERS = 20_000_000
 _MOST_PEOPLE = 0.75
 FEW_CUTOFFS = 10
 """Fewer cutoffs than this, of more, are so few that a curve through them would say what is not known."""
+_FEW_TO_CHOOSE_FROM = 50
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ class RatioResult:
         if best is not None and best.accuracy is not None and best.best_cutoff is not None:
             found.insert(
                 1,
-                f"The most accurate of them, {number_text(best.best_cutoff, 4)}, is right about "
-                f"{percent(best.accuracy)} of the labels.",
+                f"The most accurate of them, {round_inward(best.best_cutoff, best.high)[0]}, gets "
+                f"{percent(best.accuracy)} of the labels right.",
             )
         if self._least_selected >= _MOST_PEOPLE:
             share = f"{math.floor(100.0 * self._least_selected)}%"
@@ -105,7 +106,7 @@ class RatioResult:
             sure = "Intervals of ratios hold for all groups and cutoffs together, if rows are independent."
         none_safe = not (self.safe.by_estimate if self.safe.by_band is None else self.safe.by_band)
         computed = self.curve.cutoffs.size
-        if computed < (self.cutoffs if none_safe else min(FEW_CUTOFFS, self.cutoffs)):
+        if computed < (self.cutoffs if none_safe else min(_FEW_TO_CHOOSE_FROM, self.cutoffs)):
             found.append(
                 f"Ratios are computed at only {computed:,} of {self.cutoffs:,} cutoffs, so that each step "
                 f"of every group has at least {self.min_group_size} people. Without its small groups, an "
@@ -280,11 +281,15 @@ class Document:
         return short if len(set(short.values())) == len(short) else {name: name for name in short}
 
     @property
+    def differs_least(self) -> str:
+        """The model with the smallest MCDP."""
+        return min(self._answer_of, key=lambda name: self._answer_of[name].largest.gap)
+
+    @property
     def models_headline(self) -> str:
         """Which of several models differs least, and whether that is within the bound."""
-        answers = self._answer_of
-        name = min(answers, key=lambda name: answers[name].largest.gap)
-        least = points(answers[name].largest.gap)
+        answers, name = self._answer_of, self.differs_least
+        least = points(answers[name].largest.gap, self.max_mcdp)
         bound, headline = answers[name].bound, f"{self.short_names[name]} differs least: {least}"
         if bound is None:
             return headline

@@ -66,6 +66,7 @@ _ROWS_BY_CELL, _MOST_CELLS = 10, 100
 _ROWS_BY_QUANTILE, _MOST_QUANTILES = 20, 50
 _ROWS_BY_FINER, _MOST_FINER = 200, 250
 _RARE, _MOST_CATEGORIES = 10, 200
+_MODEL_CELLS, _ROWS_BY_PART, _MOST_PARTS = 250, 5_000, 4
 _LEAST_PROBABILITY, _MANY_PEOPLE = 0.05, 10_000
 _LEAST_CUTOFFS, _MOST_CUTOFFS, _MOST_NUMBERS = 16, 64, 2e7
 _DRAWS = 4000
@@ -361,6 +362,8 @@ def explain(
     (2000, True)
     """
     confidence, rng = as_probability(confidence), as_rng(random_state)
+    if not (model is None or callable(model) or hasattr(model, "predict_proba")):
+        raise InputError(f"must be a function or have predict_proba, got {type(model).__name__}", "model")
     comparison = Comparison(criterion, min_group_size=min_group_size)
     if len(comparison.labels) > 1:
         hint = "use 'equal_opportunity' or 'predictive_equality'"
@@ -376,7 +379,11 @@ def explain(
     columns = _columns_of(X, len(predictions), allow)
     compared = _compared_rows(predictions, comparison)
     rows = compared if compared.size <= MOST_ROWS else np.sort(rng.choice(compared, MOST_ROWS, replace=False))
-    left_out = _unfit(columns, predictions, rows)
+    left_out = _unfit(columns, predictions, rows, of_model=model is not None)
+    for name in left_out.keys() & set(allow):
+        raise InputError(
+            f"must be features that can explain a gap; column {name!r} {left_out[name]}", "allow"
+        )
     columns = [column for column in columns if column.name not in left_out]
     search = _Search(_People.of(predictions, rows, rng), columns, rows, confidence, rng)
     names = foretold(search.cells, len(search.cells), "weighing features")
@@ -429,13 +436,15 @@ def _columns_of(X: Any, rows: int, allow: Sequence[str]) -> list[FeatureColumn]:
 
     from localparity.models._encoding import table_columns  # which needs scikit-learn
 
+    if getattr(X, "shape", ())[1:] == (0,):
+        raise InputError("must have at least one column, got none", "X")
     columns = table_columns(BaseEstimator(), X, reset=True)
     length = len(columns[0].coded.codes)
     if length != rows:
         raise InputError(f"has {length:,} rows, {setting('y_score')} has {rows:,}", "X")
     for name in allow:
         if name not in {column.name for column in columns}:
-            raise InputError(f"must be columns of X, got {name!r}", "allow")
+            raise InputError(f"must be columns of {setting('X')}, got {name!r}", "allow")
     return columns
 
 
@@ -462,8 +471,10 @@ def _compared_rows(predictions: Predictions, comparison: Comparison) -> IntArray
     return rows
 
 
-def _unfit(columns: Sequence[FeatureColumn], predictions: Predictions, rows: IntArray) -> dict[str, str]:
-    """The columns that cannot explain a gap, each with the reason."""
+def _unfit(
+    columns: Sequence[FeatureColumn], predictions: Predictions, rows: IntArray, *, of_model: bool
+) -> dict[str, str]:
+    """The columns that cannot explain a gap, each with the reason; a score may follow one of its model's."""
     others = {"label": predictions.labels, "group": predictions.group_codes}
     scores = predictions.scores[rows]
     reasons = {}
@@ -476,6 +487,8 @@ def _unfit(columns: Sequence[FeatureColumn], predictions: Predictions, rows: Int
             reasons[column.name] = "is the score"
         elif same is not None:
             reasons[column.name] = f"is the {same}"
+        elif not of_model and _follows(column, rows, scores):
+            reasons[column.name] = "follows from the score"
         elif 2 * values.size > rows.size and (column.is_text or _counts_up(column, rows)):
             reasons[column.name] = "looks like an identifier"
     if len(reasons) == len(columns):
@@ -493,11 +506,23 @@ def _is_same(codes: IntArray, values: Any, rows: IntArray) -> bool:
     return bool(np.unique(codes * width + others).size == codes.max() + 1 == width)
 
 
+def _follows(column: FeatureColumn, rows: IntArray, scores: FloatArray) -> bool:
+    """Whether a feature rises or falls with the score, or texts stand for ranges of scores."""
+    values = np.asarray(column.coded.codes if column.is_text else column.values)[rows]
+    order = np.lexsort((values, scores))
+    steps, ties = np.diff(values[order]), np.diff(scores[order]) == 0.0
+    if column.is_text:  # in any order, but each in one place
+        in_order = np.count_nonzero(steps) < min(np.unique(values).size, rows.size // 2)
+    else:
+        in_order = (steps >= 0.0).all() or (steps <= 0.0).all()
+    return bool(in_order and not steps[ties].any())
+
+
 def _counts_up(column: FeatureColumn, rows: IntArray) -> bool:
-    """Whether numbers are whole and no two rows share one."""
+    """Whether the numbers that are known are whole and no two rows share one."""
     numbers = np.asarray(column.values, dtype=np.float64)[rows]
-    whole = np.isfinite(numbers).all() and (numbers == np.floor(numbers)).all()
-    return bool(whole and np.unique(numbers).size == numbers.size)
+    numbers = numbers[~np.isnan(numbers)]
+    return bool((numbers == np.floor(numbers)).all() and np.unique(numbers).size == numbers.size)
 
 
 # The people compared, the balance between groups, and the curves that it gives.
@@ -561,7 +586,9 @@ class _People:
     @cached_property
     def ranks(self) -> FloatArray:
         """The place of each score among all of them, from 0 to 1."""
-        return _ranks(self.scores) / self.scores.size
+        from scipy.stats import rankdata
+
+        return np.asarray(rankdata(self.scores) / self.scores.size)
 
     @property
     def shares(self) -> FloatArray:
@@ -719,7 +746,12 @@ class _Search:
         most = int(np.clip(least // _ROWS_BY_CELL, 2, max(_MOST_CELLS, finer)))
         self.people, self.confidence, self.rng = people, confidence, rng
         self.cells = {column.name: _cells_of(column, rows, most) for column in columns}
+        parts = int(np.clip(least // _ROWS_BY_PART, 1, _MOST_PARTS))
         self.texts = {column.name for column in columns if column.is_text}
+        self.inputs = {
+            column.name: _model_inputs(_cells_of(column, rows, parts * _MODEL_CELLS), parts)
+            for column in columns
+        }
         self.quantiles = int(np.clip(least // _ROWS_BY_QUANTILE, 2, max(_MOST_QUANTILES, finer)))
         self.rarest = _LEAST_PROBABILITY * min(1.0, float(np.sqrt(_MANY_PEOPLE / people.codes.size)))
         size = people.groups * (people.groups - 1) // 2 * people.cutoffs.size
@@ -823,7 +855,8 @@ class _Search:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
         from threadpoolctl import threadpool_limits
 
-        people, features = self.people, np.column_stack([self.cells[name] for name in names])
+        people, inputs = self.people, {name: self.inputs[name] for name in names}
+        features = np.column_stack([column for columns in inputs.values() for column in columns])
         is_class, rounds = target is people.codes, int(np.clip(target.size // 200, 60, 150))
         predicted = np.zeros((2, 2, target.size, people.groups if is_class else 1))
         settings: dict[str, Any] = {
@@ -832,7 +865,7 @@ class _Search:
             "max_leaf_nodes": 8,
             "min_samples_leaf": 10,
             "early_stopping": False,
-            "categorical_features": [name in self.texts for name in names],
+            "categorical_features": [name in self.texts for name in names for _ in inputs[name]],
             "random_state": 0,
         }
         make: Any = HistGradientBoostingClassifier if is_class else HistGradientBoostingRegressor
@@ -927,16 +960,17 @@ def _cells_of(column: FeatureColumn, rows: IntArray, most: int) -> IntArray:
     return np.unique(cells, return_inverse=True)[1]
 
 
+def _model_inputs(cells: IntArray, parts: int) -> list[IntArray]:
+    """The cells, in columns of as few values as a model can tell apart."""
+    if cells.max() <= _MODEL_CELLS:
+        return [cells]
+    return [(cells + shift) // parts for shift in range(parts)]
+
+
 def _quantile_cells(values: FloatArray, count: int) -> IntArray:
     """The cell of each value; cells have about as many values each, and equal values share one."""
     ends = np.unique(np.quantile(values, np.arange(1, count) / count))
     return np.searchsorted(ends, values, side="right")
-
-
-def _ranks(values: FloatArray) -> FloatArray:
-    """The rank of each value from 1 on; equal values share their mean rank."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2.0)[places])
 
 
 def _told_by_cells(cells: IntArray, people: _People) -> FloatArray:
@@ -978,13 +1012,15 @@ def _effective_share(weights: FloatArray, people: _People) -> float:
 
 def _group_auc(told: FloatArray, codes: IntArray, confidence: float) -> Interval:
     """The area under the ROC curve of the group told best, with the interval of DeLong et al. (1988)."""
+    from scipy.stats import rankdata
+
     tried = range(1, 2) if told.shape[1] == 2 else range(told.shape[1])
     quantile = NormalDist().inv_cdf(1.0 - (1.0 - confidence) / 2.0 / len(tried))
     areas = []
     for code in tried:
-        own, ranks = codes == code, _ranks(told[:, code])
-        above = (ranks[own] - _ranks(told[own, code])) / (~own).sum()
-        below = (ranks[~own] - _ranks(told[~own, code])) / own.sum()
+        own, ranks = codes == code, rankdata(told[:, code])
+        above = (ranks[own] - rankdata(told[own, code])) / (~own).sum()
+        below = (ranks[~own] - rankdata(told[~own, code])) / own.sum()
         error = float(quantile * np.sqrt(above.var() / own.sum() + below.var() / (~own).sum()))
         areas.append((float(above.mean()), error))
     auc, error = max(areas)

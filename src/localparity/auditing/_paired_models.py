@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
 from typing import Any, Unpack
 
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._table import Table, as_group_columns, as_table
-from localparity._text import points
+from localparity._text import points, signed_points
 from localparity._types import Group
 from localparity._validation import InputError
 from localparity.auditing._options import AuditKeywords, AuditOptions
@@ -165,8 +164,7 @@ class PairedModels:
         if low <= 0.0 <= high:
             return (
                 f"{name} and {self.first} do not score the groups alike. Which is nearer to parity is open: "
-                f"{mcdp} of {name} is {size}, with an interval from {_signed(low, math.floor)} to "
-                f"{_signed(high, math.ceil)}."
+                f"{mcdp} of {name} is {size}, with an interval from {signed_points(low, high)}."
             )
         way = "less" if change > 0.0 else "more"
         return f"{name} treats the groups {way} alike than {self.first}: its {mcdp} is {size}."
@@ -195,11 +193,6 @@ class PairedModels:
         dict
         """
         return {"compared_with": self.first, "epsilon": self.epsilon, **asdict(self.found[name])}
-
-
-def _signed(change: float, outward: Callable[[float], int]) -> str:
-    """A change in points, rounded to a tenth."""
-    return f"{outward(1000.0 * change) / 10.0 + 0.0:g}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from localparity.auditing._provenance import AuditedFile, target_of
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import copies_of, copies_sentence, strata_of
-from localparity.metrics._within import verdict_text
+from localparity.metrics._within import verdict_on, verdict_text
 from localparity.uncertainty._permutation import least_p_value
 
 if TYPE_CHECKING:
@@ -129,9 +129,9 @@ def over_what(audit: Audit) -> str:
     if not over:
         return f"Intervals{p_values} hold for this pair and epsilon."
     if audit.method == "finite_sample":
-        one = "at one epsilon" if len(audit.pairs) == 1 else "for one pair, or the worst, at one epsilon"
-        return f"Lower ends{p_values} are adjusted for {over}; an upper end holds {one}."
-    return f"Intervals{p_values} are adjusted for {over}."
+        one = "at one epsilon" if len(audit.pairs) == 1 else "for one pair, or for the worst, at one epsilon"
+        return f"Lower ends{p_values} allow for {over}. Each upper end holds {one}."
+    return f"Intervals{p_values} allow for {over}."
 
 
 def _of_few_rows(audit: Audit) -> list[str]:
@@ -158,6 +158,7 @@ class Words:
     place: int
     spot: Spot
     status: Status
+    max_mcdp: float | None = None
 
     @property
     def column(self) -> str:
@@ -169,7 +170,7 @@ class Words:
         if self.status == "disparity":
             return self._difference()
         if self.status == "none found":
-            return "No difference was found that chance would not explain"
+            return "No difference beyond chance was found"
         epsilon = self.audit.findings[0].epsilon
         if self.audit.findings[0].too_wide:
             why = f"span no window of epsilon {epsilon:g}" if epsilon else "are all the same"
@@ -198,7 +199,7 @@ class Words:
         if names[0].startswith("people "):
             names[0] = capitalised(names[0])
         if epsilon == 0.0:
-            than = f"{points(window.gap)} more likely than {names[1]}"
+            than = f"{points(window.gap, self.max_mcdp)} more likely than {names[1]}"
             return f"{names[0]} are {than} to score above {self._cutoff()}{among}"
         run = cutoffs_text(window.low, window.high, whole=window.whole)
         least = points_text(window.gap)
@@ -218,11 +219,12 @@ class Words:
         first, second = self.spot.first, self.spot.second
         if first is None or second is None or first.share_above is None or second.share_above is None:
             return "No cutoff has a gap between the groups"
-        shares = against(first.share_above, second.share_above)
+        size = points(self.pair.mcdp[self.place], self.max_mcdp)
+        shares = against(first.share_above, second.share_above, exactly="." in size)
         if self.status == "disparity":
             at = "" if self.audit.findings[self.place].epsilon == 0.0 else f" above {self._cutoff()}"
             return f"{shares}{at}"
-        gap = f"{points(self.pair.mcdp[self.place])} between {first.name} and {second.name}"
+        gap = f"{size} between {first.name} and {second.name}"
         small = any(pair.too_small for pair in self.audit.pairs) and not self.pair.too_small
         judged = " that can be judged" if small else ""
         return f"Largest gap{judged}: {gap}, {shares} above {self._cutoff()}"
@@ -286,7 +288,7 @@ class Words:
 _ROUNDING = 1e-9
 
 
-def against(first: float, second: float) -> str:
+def against(first: float, second: float, *, exactly: bool = False) -> str:
     """Two shares; with a decimal where whole percentages would differ by another number of points.
 
     Examples
@@ -295,7 +297,7 @@ def against(first: float, second: float) -> str:
     ('59% against 35%', '59.4% against 35.6%')
     """
     agree = round(100.0 * first) - round(100.0 * second) == round(100.0 * (first - second))
-    decimals = 0 if agree else 1
+    decimals = 0 if agree and not exactly else 1
     return f"{100.0 * first:.{decimals}f}% against {100.0 * second:.{decimals}f}%"
 
 
@@ -304,13 +306,16 @@ def chance(p_value: float, n_resamples: int) -> str:
 
     Examples
     --------
-    >>> chance(1 / 1001, 1000), chance(0.041, 1000), chance(0.41, 1000)
-    ('fewer than 1 in 1,000', '41 in 1,000', '41 in 100')
+    >>> chance(1 / 1001, 1000), chance(0.041, 1000), chance(0.003, 1000)
+    ('fewer than 1 in 1,000', '41 in 1,000', '3 in 1,000')
     """
     if p_value <= 1.0 / (1 + n_resamples) * (1.0 + _ROUNDING):
         return f"fewer than 1 in {n_resamples:,}"
     of = max(10 ** (1 - math.floor(math.log10(p_value))), 100)
-    return f"{math.ceil(of * p_value - _ROUNDING):,} in {of:,}"
+    often = math.ceil(of * p_value - _ROUNDING)
+    if of > 100 and often % 10 == 0:
+        often, of = often // 10, of // 10
+    return f"{often:,} in {of:,}"
 
 
 def column_of(audit: Audit, use: str) -> list[str]:
@@ -352,18 +357,27 @@ def subject_of(audit: Audit) -> tuple[str, ...]:
     return (*parts, *([f"by {' x '.join(groups)}"] if groups else []))
 
 
-def verdict_sentence(audit: Audit, bound: BoundResult, pair: PairGap, clearest: PairGap | None) -> str:
-    """Whether the bound holds, of which pair, and which gap is the clearest where that is another."""
+def verdict_sentence(
+    audit: Audit, bound: BoundResult, pair: PairGap, clearest: PairGap | None, *, allowed: bool
+) -> str:
+    """Whether the bound holds, of which pair, and which gap is the clearest where that is another.
+
+    `allowed` is whether groups may go unassessed.
+    """
     limit = capitalised(verdict_text(bound.verdict, f"the bound of {points(bound.max_mcdp)}"))
     people = "people" if audit.counts.clusters is None else "rows"
     between = f"{pair.higher} ({pair.people[0]:,} {people}) and {pair.lower} ({pair.people[1]:,})"
     size = f"{points(pair.gap, bound.max_mcdp)} ({outward_points(pair.low, pair.high, unit=False)})"
-    sentences = [f"{limit}: {between} differ by {size}{among_label(audit, pair.label)}."]
+    found = f"{between} differ by {size}{among_label(audit, pair.label)}."
+    missed = f"Not assessed ({'allowed' if allowed else 'fails'}): {'; '.join(bound.not_assessed)}."
+    assessed = verdict_on(audit.finding(bound.epsilon).interval, bound.max_mcdp)
+    sentences = [f"{limit}: {found}"]
     if bound.could_be_chance:
         sentences.append("That could be chance.")
-    if bound.not_assessed:
-        names = "; ".join(bound.not_assessed)
-        sentences.append(f"Not assessed ({'allowed' if bound.passes else 'fails'}): {names}.")
+    if assessed != bound.verdict:  # only those who were not assessed leave it undecided
+        sentences = [f"{limit}. {missed} The others are {assessed} it: {found}"]
+    elif bound.not_assessed:
+        sentences.append(missed)
     elif bound.verdict == "undecided":
         end = "estimate" if bound.decide_by == "estimate" else f"{bound.decide_by} end"
         sentences.append(f"The {end} {'passes' if bound.passes else 'fails'}.")
@@ -417,6 +431,8 @@ def next_steps(
     if audit.provenance is not None and audit.provenance.call.startswith("localparity "):
         again = [Step("charts", "--report page.html"), Step("", "--json")]
         again += [Step("pass/fail", "--max-mcdp 0.10")] if max_mcdp is None else []
+        typed = audit.provenance.call.split()
+        again = [step for step in again if step.command.split()[0] not in typed]
     else:
         again = [Step("", 'audit.to_html("page.html")'), Step("", "audit.to_json()")]
         again += [Step("", "audit.passes(0.10)")] if max_mcdp is None else []

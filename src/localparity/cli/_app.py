@@ -170,19 +170,9 @@ def outliving_its_reader(name: str) -> Iterator[None]:
 
 
 _NAMES = (
-    "audit",
-    "compare",
-    "demo",
-    "explain",
-    "fetch",
-    "monitor",
-    "plan",
-    "train",
-    "repair",
-    "predict",
-    "reproduce",
-    "verify",
-)
+    "audit", "compare", "demo", "explain", "fetch", "monitor", "plan", "train", "repair", "predict",
+    "reproduce", "verify",
+)  # fmt: skip
 _HOMES = {"fetch": "demo"}
 """Commands that stand in another command's module."""
 

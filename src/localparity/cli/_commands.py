@@ -26,6 +26,7 @@ from localparity._validation import Worded
 
 
 _ALIASES = {
+    "X": "features",
     "epsilons": "epsilon",
     "n_jobs": "jobs",
     "n_resamples": "resamples",

@@ -410,6 +410,9 @@ def audit(*, ctx: typer.Context, files: FilesArgument = None, asked: AuditAsked)
     policy = policy or PolicyFile.of(asked.to_policy(files))
     tables = _open_all(ctx, files, asked)
     document = document_of(tables, asked, options, call=typed_command(ctx), policy=policy)
+    if _STDIN in files:  # what was read is gone when the command ends, so no command goes on from it
+        audits = {name: replace(audit, file=None) for name, audit in document.audits.items()}
+        document = replace(document, audits=audits)
     _hint(document.audits, tables, asked)
     _show(document, asked)
     passed = _tell_verdicts(document)

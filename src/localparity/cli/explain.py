@@ -14,6 +14,7 @@ from rich.text import Text
 
 import localparity as lp
 from localparity._text import outward_points, points, visible
+from localparity._validation import FileColumn, as_groups
 from localparity.auditing._audit import read_audit
 from localparity.auditing._explain import LEAST_GROUP
 from localparity.auditing._files import AuditColumns, Scorer, read_features
@@ -103,11 +104,13 @@ def explain(
     table.check([*names, *allowed])
     numbers = [name for name in (score, label, weight) if name is not None]
     known = table.read(numbers=numbers, values=[] if cluster is None else [cluster], groups=group)
+    groups = {name: known[name] for name in group}
+    as_groups(groups, len(known[group[0]]), FileColumn(table.name), at_least=1)  # which names column and row
     people = read_features(table, names, text or [], extra="data", advice="use --text {} if it is a text")
     explanation = lp.explain(
         known[str(score)] if scorer is None else scorer.score(table, group),
         people,
-        sensitive_features={name: known[name] for name in group},
+        sensitive_features=groups,
         y_true=None if label is None else known[label],
         sample_weight=None if weight is None else known[weight],
         cluster=None if cluster is None else known[cluster],
@@ -153,7 +156,8 @@ def _show(explanation: Explanation, about: str) -> None:
         lines.append(fill(visible(sentence), console.width, initial_indent=first, subsequent_indent=margin))
     balanced = [gap for gap in explanation.features if gap.remaining is not None]
     confidence = f"{100 * explanation.confidence:g}%"
-    lines += ["", f"  {'alike in':<{_NAME}} remaining {confidence:>8}  {'':<{_BAR}}  group AUC"]
+    if balanced:
+        lines += ["", f"  {'alike in':<{_NAME}} remaining {confidence:>8}  {'':<{_BAR}}  group AUC"]
     lines += [_line(gap, explanation.total.estimate) for gap in balanced[:_MOST_LINES]]
     lines += [f"  ... {len(balanced) - _MOST_LINES} more"] if len(balanced) > _MOST_LINES else []
     together = [gap for gap in explanation.sets if gap.remaining is not None]

@@ -384,8 +384,8 @@ class Grid(NamedTuple):
         58
         """
         low, high = float(sample[0]), float(sample[-1])
-        first = ordinal(low)
-        shift = max(0, (ordinal(high) - first).bit_length() - cells.bit_length() + 1)
+        first = int(ordinal(low))
+        shift = max(0, (int(ordinal(high)) - first).bit_length() - cells.bit_length() + 1)
         by_bits = cls(0.0, 0.0, cells - 1, np.uint64(first), shift)
         quarter = high / 4.0 - low / 4.0  # a float, however long the range is
         exponent = math.frexp(cells / 4.0 / quarter)[1] - 1 if quarter > _SHORTEST else 0

@@ -75,8 +75,13 @@ def largest_gaps(
 
 
 @compiled
-def _length_class(half_width: float) -> int:
-    """The class of a run's half-width."""
+def _class_of(half_width: float, reach: FloatArray) -> int:
+    """The class of a run: how many of some half-widths it exceeds or, where there are none, by its length."""
+    if reach.size:
+        longer = 0
+        while longer < reach.size and half_width > reach[longer]:
+            longer += 1
+        return longer
     bits = np.float64(half_width).view(np.int64)
     return min(max(int(bits >> _CLASS_SHIFT) - _LOWEST_CLASS, 0), _CLASSES - 2)
 
@@ -85,12 +90,12 @@ def _length_class(half_width: float) -> int:
 def _ends_in_blocks(values: FloatArray, size: int) -> tuple[FloatArray, FloatArray]:
     """The least and the greatest absolute value of each so many, of fewer at the end with those before."""
     blocks = max(1, values.size // size)
-    least, most = np.full(blocks, np.inf), np.zeros(blocks)
+    least, most = np.empty(blocks), np.empty(blocks)
     for block in range(blocks):
-        last = (block + 1) * size if block < blocks - 1 else values.size
-        for place in range(block * size, last):
-            value = abs(values[place])
-            least[block], most[block] = min(least[block], value), max(most[block], value)
+        low, high = np.inf, 0.0
+        for value in values[block * size : (block + 1) * size if block < blocks - 1 else values.size]:
+            low, high = min(low, abs(value)), max(high, abs(value))
+        least[block], most[block] = low, high
     return least, most
 
 
@@ -98,35 +103,63 @@ def _ends_in_blocks(values: FloatArray, size: int) -> tuple[FloatArray, FloatArr
 def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The half-width, value and start of every run that no run of a longer class is at least as high as.
 
-    `knots` lie in [0, 1] and the gap is 0 at the last of them. The least gaps of blocks of knots say
-    beforehand how high runs are at least, so that few others are noted and few blocks are looked into.
+    `knots` lie in [0, 1] and the gap is 0 at the last of them.
     """
-    highest = np.zeros(_CLASSES)
-    least, most = _ends_in_blocks(gap, _BLOCK)
-    seen = np.zeros(least.size, np.bool_)
-    _runs_above(knots, gap, least, seen, highest)
-    begins = np.append(knots[: least.size * _BLOCK : _BLOCK], knots[-1])
-    _see_blocks(begins, least, most, highest, seen)
-    half_widths, values, starts = _runs_above(knots, gap, least, seen, highest)
+    highest, reach = np.zeros(_CLASSES), np.empty(0)
+    runs = np.empty((3, knots.size))
+    found = _find_runs(knots, gap, reach, highest, runs)
     # What was not dominated when its run ended may be so by now.
     kept = 0
-    for run in range(values.size):
-        if values[run] > highest[_length_class(half_widths[run]) + 1]:
-            half_widths[kept], values[kept], starts[kept] = half_widths[run], values[run], starts[run]
+    for run in range(found):
+        if runs[1, run] > highest[_class_of(runs[0, run], reach) + 1]:
+            runs[:, kept] = runs[:, run]
             kept += 1
-    return half_widths[:kept], values[:kept], starts[:kept]
+    return runs[0, :kept], runs[1, :kept], runs[2, :kept]
 
 
 @compiled
-def _may_lead(begin: float, end: float, value: float, highest: FloatArray) -> bool:
-    """Whether a run so high, with these ends or nearer ones, may be higher than any of a longer class."""
+def _find_runs(
+    knots: FloatArray, gap: FloatArray, reach: FloatArray, highest: FloatArray, runs: FloatArray
+) -> int:
+    """Raise `highest` to the runs of a gap, and note the half-widths, values and starts of those that did.
+
+    `highest[c]` is the highest run of class c or longer. The least gaps of blocks of knots say beforehand how
+    high runs are at least, so that few others are noted and few blocks are looked into.
+    """
+    blocks = max(1, knots.size // _BLOCK)
+    seen = np.full(blocks, blocks < _BLOCK // 4)
+    if blocks < _BLOCK // 4:
+        return _runs_above(knots, gap, np.empty(blocks), seen, reach, highest, runs)
+    least, most = _ends_in_blocks(gap, _BLOCK)
+    for place in range(reach.size):  # any run at all is longer than a negative half-width
+        if reach[place] < 0.0:
+            highest[place + 1] = max(highest[place + 1], most.max())
+    _runs_above(knots, gap, least, seen, reach, highest, runs[:, :0])
+    begins = np.append(knots[: blocks * _BLOCK : _BLOCK], knots[-1])
+    _see_blocks(begins, least, most, reach, highest, seen)
+    return _runs_above(knots, gap, least, seen, reach, highest, runs)
+
+
+@compiled
+def _may_lead(begin: float, end: float, value: float, reach: FloatArray, highest: FloatArray) -> bool:
+    """Whether a run so high, with these ends or nearer ones, may be higher than what is known of its class.
+
+    Runs of one class by length may differ: one that is not as high as another may be longer.
+    """
+    if value <= highest[-1]:
+        return False
     half_width = 0.5 * (end - begin) if begin > 0.0 else end
-    return bool(value > highest[_length_class(half_width) + 1])
+    return bool(value > highest[_class_of(half_width, reach) + (reach.size == 0)])
 
 
 @compiled
 def _see_blocks(
-    begins: FloatArray, least: FloatArray, most: FloatArray, highest: FloatArray, seen: BoolArray
+    begins: FloatArray,
+    least: FloatArray,
+    most: FloatArray,
+    reach: FloatArray,
+    highest: FloatArray,
+    seen: BoolArray,
 ) -> None:
     """Note the blocks inside which a run may start or end that no run of a longer class is as high as.
 
@@ -139,13 +172,13 @@ def _see_blocks(
     depth = 0
     for block in range(least.size):
         end, before = begins[block + 1], max(block - 1, 0)
-        if _may_lead(begins[block], end, most[block], highest):
+        if _may_lead(begins[block], end, most[block], reach, highest):
             seen[block] = True
-        if _may_lead(begins[before], end, min(most[before], most[block]), highest):
+        if _may_lead(begins[before], end, min(most[before], most[block]), reach, highest):
             seen[before] = seen[block] = True
         while value_of[depth] > least[block]:
             first = last_of[depth - 1]
-            if _may_lead(begins[first], end, value_of[depth], highest):
+            if _may_lead(begins[first], end, value_of[depth], reach, highest):
                 seen[first] = seen[block] = True
             depth -= 1
         if least[block] > value_of[depth]:
@@ -156,49 +189,49 @@ def _see_blocks(
 
 @compiled
 def _runs_above(
-    knots: FloatArray, gap: FloatArray, least: FloatArray, seen: BoolArray, highest: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The runs that are higher than is known of longer ones; `highest` is raised to them.
+    knots: FloatArray,
+    gap: FloatArray,
+    least: FloatArray,
+    seen: BoolArray,
+    reach: FloatArray,
+    highest: FloatArray,
+    runs: FloatArray,
+) -> int:
+    """The runs that are higher than is known of longer ones, as `_find_runs` has them.
 
     Of a block of knots that is not seen, only the first knot and the least absolute gap count. A stack holds
     the starts of the runs that have not ended yet, each with the least absolute gap since; a lower knot ends
-    those above it. `highest[c]` is the highest run of class c or longer: a run at or below it, one class up,
-    is dominated and forgotten at once, which leaves little more than the profile's steps.
+    those above it. A run that is not higher than those of longer classes is forgotten at once, which leaves
+    little more than the profile's steps; a gap that no run can be higher with only ends runs.
     """
-    half_widths = np.empty(knots.size, np.float64)
-    values = np.empty(knots.size, np.float64)
-    starts = np.empty(knots.size, np.float64)
-    start_of = np.empty(knots.size, np.float64)
-    value_of = np.empty(knots.size + 1, np.float64)
+    start_of, value_of = np.empty(knots.size), np.empty(knots.size + 1)
     value_of[0] = 0.0
-    depth = 0
-    found = 0
+    depth = found = 0
+    by_length = int(reach.size == 0)
     for block in range(least.size):
-        first = block * _BLOCK
+        first, whole = block * _BLOCK, seen[block]
         after = knots.size if block == least.size - 1 else first + _BLOCK
-        for knot in range(first, after if seen[block] else first + 1):
-            end = knots[knot]
-            value = abs(gap[knot]) if seen[block] else least[block]
-            start = end
+        for knot in range(first, after if whole else first + 1):
+            value = abs(gap[knot]) if whole else least[block]
+            value = value if value > highest[-1] else 0.0
+            end = start = knots[knot]
             while value_of[depth] > value:
-                start = start_of[depth - 1]
+                start, run_value = start_of[depth - 1], value_of[depth]
                 half_width = 0.5 * (end - start) if start > 0.0 else end
-                length_class = _length_class(half_width)
-                run_value = value_of[depth]
-                if run_value > highest[length_class + 1]:
-                    half_widths[found] = half_width
-                    values[found] = run_value
-                    starts[found] = start
-                    found += 1
-                    while length_class >= 0 and highest[length_class] < run_value:
-                        highest[length_class] = run_value
-                        length_class -= 1
+                of_class = _class_of(half_width, reach)
+                if run_value > highest[of_class + by_length]:
+                    if runs.size:
+                        runs[0, found], runs[1, found], runs[2, found] = half_width, run_value, start
+                        found += 1
+                    while of_class >= 0 and highest[of_class] < run_value:
+                        highest[of_class] = run_value
+                        of_class -= 1
                 depth -= 1
             if value > value_of[depth]:
                 start_of[depth] = start
                 depth += 1
                 value_of[depth] = value
-    return half_widths[:found], values[:found], starts[:found]
+    return found
 
 
 @compiled
@@ -216,9 +249,14 @@ def deciding_steps(
     in such a run only the steps whose lower bound is below `most`. The upper bound is 0 at the last step.
     """
     decides = np.zeros(begins.size, np.bool_)
+    _, highest = _ends_in_blocks(upper, _BLOCK)
     for i in range(reach.size):
         start = 0
         while start < begins.size:
+            block = min(start // _BLOCK, highest.size - 1)
+            if highest[block] < least[i]:
+                start = (block + 1) * _BLOCK if block < highest.size - 1 else begins.size
+                continue
             end = start
             while upper[end] >= least[i] and upper[end] > 0.0:
                 end += 1
@@ -232,62 +270,23 @@ def deciding_steps(
 
 
 @compiled
-def _raise_to_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, found: FloatArray) -> None:
+def raise_highest_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, found: FloatArray) -> None:
     """Raise `found` to the highest run of `values` that is longer than each half-width of `reach`.
 
-    The values are not negative, and 0 at the last of them. `reach` ascends and `found` does not, so that what
-    is not above the last of `found` only ends runs.
+    The value is 0 at the last of them. `reach` ascends and `found` does not.
     """
-    start_of = np.empty(begins.size, np.float64)
-    value_of = np.empty(begins.size + 1, np.float64)
-    value_of[0] = 0.0
-    depth = 0
-    beaten = found[-1]
-    for step in range(begins.size):
-        value = values[step] if values[step] > beaten else 0.0
-        if value == value_of[depth]:
-            continue
-        end = begins[step]
-        start = end
-        while value_of[depth] > value:
-            start = start_of[depth - 1]
-            half_width = 0.5 * (end - start) if start > 0.0 else end
-            longest = 0
-            while longest < reach.size and half_width > reach[longest]:
-                found[longest] = max(found[longest], value_of[depth])
-                longest += 1
-            if longest == reach.size:
-                beaten = found[longest - 1]
-            depth -= 1
-        if value > value_of[depth]:
-            start_of[depth] = start
-            depth += 1
-            value_of[depth] = value
-
-
-@compiled
-def raise_highest_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, found: FloatArray) -> None:
-    """The same; of many steps, the least in each of some blocks says beforehand what is not high enough."""
-    if reach.size == 0:
-        return
-    blocks = values.size // _BLOCK
-    if blocks >= _BLOCK:
-        starts, least = np.empty(blocks), np.empty(blocks)
-        for block in range(blocks):
-            first = block * _BLOCK
-            last = first + _BLOCK if block < blocks - 1 else values.size
-            starts[block], least[block] = begins[first], values[first:last].min()
-        _raise_to_runs(starts, least, reach, found)
-    _raise_to_runs(begins, values, reach, found)
+    if reach.size:
+        highest = np.append(np.inf, found)
+        _find_runs(begins, values, reach, highest, np.empty((3, 0)))
+        found[:] = highest[1:]
 
 
 @compiled
 def highest_runs(knots: FloatArray, gap: FloatArray, reach: FloatArray) -> FloatArray:
     """The highest run of a gap curve that is longer than each of some half-widths."""
     order = np.argsort(reach)
-    found = np.zeros(reach.size)
-    raise_highest_runs(knots, np.abs(gap), reach[order], found)
-    highest = np.empty(reach.size)
+    found, highest = np.zeros(reach.size), np.empty(reach.size)
+    raise_highest_runs(knots, gap, reach[order], found)
     highest[order] = found
     return highest
 

@@ -296,7 +296,7 @@ class Breakdown:
     --------
     >>> change = {"wrong": 1, "known": 5, "added": None, "unknown": 0}
     >>> print(*Breakdown(max_mcdp=0.5, passes=True, exact=True, **change).sentences)
-    1 wrong ones of the 5 known groups (20.00%) could change the verdict.
+    1 wrong group among the 5 known ones (20.00%) could change the verdict.
     """
 
     max_mcdp: float
@@ -312,24 +312,23 @@ class Breakdown:
         """The breakdown point in words."""
         sentences = []
         if self.unknown:
-            how = f"not even all {self.unknown:,} unknown groups could change that"
+            how = f"not even all {self.unknown:,} people without a group could change that"
             if self.added is not None:
-                how = self._change("that", self.added, "of", self.unknown, "unknown")
+                few = f"{self.added:,} of the {self.unknown:,} people without a group"
+                how = self._change("that", few, self.added / self.unknown)
             verdict = "within" if self.passes else "above"
             sentences.append(f"MCDP(0) of the known groups is {verdict} {percent(self.max_mcdp)}; {how}.")
         if self.wrong is not None:
-            how = self._change("the verdict", self.wrong, "wrong ones of", self.known, "known")
-            sentences.append(f"{capitalised(how)}.")
+            few = f"{self.wrong:,} wrong group{'s' * (self.wrong != 1)} among the {self.known:,} known ones"
+            sentences.append(f"{capitalised(self._change('the verdict', few, self.wrong / self.known))}.")
         return tuple(sentences)
 
-    def _change(self, what: str, few: int, of: str, all_of_them: int, kind: str) -> str:
+    def _change(self, what: str, few: str, share: float) -> str:
         """How few groups change the verdict, in words."""
-        needed = f"{few:,} {of} the {all_of_them:,} {kind} groups ({percent(few / all_of_them)})"
-        return (
-            f"{needed} could change {what}"
-            if self.exact
-            else f"it would take at least {needed} to change {what}"
-        )
+        needed = f"{few} ({percent(share)})"
+        if self.exact:
+            return f"{needed} could change {what}"
+        return f"it would take at least {needed} to change {what}"
 
 
 @dataclass(frozen=True, kw_only=True)

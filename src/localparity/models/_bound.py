@@ -64,7 +64,8 @@ _SAFER, _SAFER_STEP, _LEAST_STRENGTH = 2, 3.0, 0.05
 _CHANCE, _MOST_HELD_OUT = 0.75, 0.5
 _EXPECTED = 0.87  # the mean of Kolmogorov's distribution: what groups that are alike are expected to measure
 
-_DRAWS = 200  # of others, to say what is expected of them
+# Draws of others, to say what is expected of them: at most and at least, and the rows times groups of all.
+_DRAWS, _FEW_DRAWS, _DRAWN = 200, 10, 2e7
 
 _ALL, _RATES_OF_RATIO = (0.0, 1.0), (0.05, 1.0)  # of a bound on MCDP, and of one on ratios
 
@@ -270,8 +271,8 @@ class Bound(NamedTuple):
             keys = 2 * keys + people.labels
         order = np.argsort(keys, kind="stable")
         members = np.split(order, np.cumsum(np.bincount(keys))[:-1])
-        values = np.empty(_DRAWS)
-        for draw in range(_DRAWS):
+        values = np.empty(int(np.clip(_DRAWN / (order.size * len(members)), _FEW_DRAWS, _DRAWS)))
+        for draw in range(values.size):
             rows = np.concatenate([own[rng.integers(0, max(own.size, 1), own.size)] for own in members])
             values[draw] = self.disparity(_taken(people, rows), cutoffs)
         expected = self.value(float(values.mean()))

@@ -267,7 +267,7 @@ class ModelComparison:
             lower = sum(one.mcdp.high < 0.0 for one in known)
             kept = sum(one.keeps_accuracy(baseline.margin) for one in known)
             yield f"None of {tried} alternatives is known to dominate the baseline."
-            yield f"Of {lower} it is known that MCDP({self.epsilon:g}) is lower, of {kept} that {enough}."
+            yield f"MCDP({self.epsilon:g}) is surely lower for {lower} of them; for {kept} surely {enough}."
         if dominating and dominating[0].repaired:
             others = [outcome.title for outcome in dominating if not outcome.repaired]
             ending = f"the best is {others[0]}" if others else "none is known to dominate"

@@ -22,6 +22,8 @@ from localparity.auditing._wording import Step
 from localparity.metrics._within import verdict_on
 
 if TYPE_CHECKING:
+    from localparity.metrics import Interval
+    from localparity.models._bound import Measured
     from localparity.models._dominance import Baseline
     from localparity.models._outcomes import ModelComparison, Outcome
 
@@ -180,8 +182,9 @@ def _rest(answer: Answer, shown: Sequence[PairGap], width: int) -> list[Text]:
         doubt = "could be chance" if largest.state == "not shown" else f"{min(largest.people):,} people"
         interval = outward_points(largest.low, largest.high, unit=False)
         size = f"{100.0 * largest.gap:.0f} ({interval}), {doubt}"
-        (name,) = _column([_pair_name(largest)], width - len(size) - 13)
-        lines.append(_line(f"  largest: {name}, {size}"))
+        (name,) = _column([_pair_name(largest)], width - 12)
+        parts = [f"{name}, {size}"] if cell_len(name) + len(size) <= width - 13 else [f"{name},", size]
+        lines += [_line(f"  {'' if place else 'largest:':<8} {part}") for place, part in enumerate(parts)]
     small = sum(row.too_small for row in answer.pairs)
     listed = sum(row.state == "clear" for row in shown)
     counted = {
@@ -225,17 +228,22 @@ def _models(document: Document, width: int) -> list[Text]:
     most = max(_FEWEST_PAIRS, MOST_LINES - len(lines) - 5)
     for name, shown in zip(ranked[:most], names, strict=False):
         answer, interval = answers[name], document.audits[name].findings[0].interval
-        ends = outward_points(interval.low, interval.high, unit=False)
-        fractions = ["-" if one is None else f"{one:.3f}" for one in (answer.average_precision, answer.auc)]
         word = "-" if answer.bound is None else answer.bound.verdict
         size, _, _ = points(interval.estimate, document.max_mcdp).partition(" ")
-        numbers = f"{size:>6}  {ends:>9}  {fractions[0]:>5}  {fractions[1]:>5}"
-        lines.append(_line(f"  {shown}  {numbers}  {word}"))
+        lines.append(_model(f"{shown}  {size:>6}", interval, answer, word))
     if len(ranked) > most:
         lines.append(_line(f"  ... {len(ranked) - most:,} more models", "dim"))
     first = document.answer(ranked[0])
     lines += [Text(""), *_marked("note", first.caveats, width, "dim")]
     return lines + _options([step for step in first.next_steps if "localparity " not in step.command], width)
+
+
+def _model(start: str, interval: Interval, accurate: Answer | Measured, word: str) -> Text:
+    """A model's row: name and MCDP, the interval, how well it tells the labels, the verdict."""
+    ends = outward_points(interval.low, interval.high, unit=False)
+    both = (accurate.average_precision, accurate.auc)
+    fractions = "  ".join(f"{'-' if one is None else f'{one:.3f}':>5}" for one in both)
+    return _line(f"  {start}  {ends:>9}  {fractions}  {word}")
 
 
 # Methods that were trained and compared: a row for each.
@@ -277,11 +285,8 @@ def comparison_lines(comparison: ModelComparison, about: str, width: int = 80) -
     ]
     for name, test in zip(names, tests, strict=True):
         assert test.interval is not None
-        ends = outward_points(test.interval.low, test.interval.high, unit=False)
-        fractions = ["-" if one is None else f"{one:.3f}" for one in (test.average_precision, test.auc)]
         word = verdict_on(test.interval, comparison.max_mcdp)
-        numbers = f"{100.0 * test.mcdp:>6.1f}  {ends:>9}  {fractions[0]:>5}  {fractions[1]:>5}"
-        lines.append(_line(f"  {name}  {numbers}  {word}"))
+        lines.append(_model(f"{name}  {100.0 * test.mcdp:>6.1f}", test.interval, test, word))
     lines.append(Text(""))
     for place, sentence in enumerate(others):
         lines += _marked("note" if place == 0 else "", sentence, width)
@@ -299,17 +304,21 @@ def comparison_lines(comparison: ModelComparison, about: str, width: int = 80) -
 
 def _against_baseline(ranked: Sequence[Outcome], baseline: Baseline, width: int) -> list[Text]:
     """A row for each alternative: how it differs from the baseline, and whether it dominates it."""
-    head, *names = _column(["less baseline, points", *(outcome.name for outcome in ranked)], width - 57)
+    wide = width - 57
+    head = "less baseline, points"[:wide]
     confidence = f"{100.0 * (1.0 - 2.0 * baseline.error):g}%"
-    lines = [_line(f"  {head}  {'MCDP ' + confidence:>14}  {'AP':>12}  {'accuracy':>12}", "dim")]
-    for name, outcome in zip(names, ranked, strict=True):
-        found = outcome.differences
+    lines = [_line(f"  {head:<{wide}}  {'MCDP ' + confidence:>14}  {'AP':>12}  {'accuracy':>12}", "dim")]
+    for outcome in ranked:
+        name, found = visible(outcome.name), outcome.differences
         assert found is not None
         cells = [
             signed_points(one.low, one.high) for one in (found.mcdp, found.average_precision, found.accuracy)
         ]
         word = "dominates" if found.dominates(baseline.margin) else "-"
-        lines.append(_line(f"  {name}  {cells[0]:>14}  {cells[1]:>12}  {cells[2]:>12}  {word}"))
+        if len(name) > wide:
+            lines.append(_line(f"  {name}"))
+            name = ""
+        lines.append(_line(f"  {name:<{wide}}  {cells[0]:>14}  {cells[1]:>12}  {cells[2]:>12}  {word}"))
     return [Text(""), *lines]
 
 

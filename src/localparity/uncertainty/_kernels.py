@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from localparity._compiled import compiled, compiled_fast
 from localparity._types import FloatArray, IntArray
-from localparity.metrics._kernels import highest_runs
+from localparity.metrics._kernels import highest_runs, raise_highest_runs
 
 # MCDP of people who were dealt out by cells. At the ends of a cell the gap is known, and inside it is bounded
 # by how many people of each group came to lie there. The cells of windows that may matter are halved, again
@@ -272,21 +272,10 @@ def _half_width(start: float, end: float) -> float:
 @compiled
 def _highest_run(steps: FloatArray, bound: int, half_width: float, floor: float) -> float:
     """The highest of the runs that carry a window, by one of the two bounds; the floor if none is higher."""
-    stack = np.empty((len(steps) + 1, 2))
-    stack[0, 1] = floor
-    depth = 0
-    for step in range(len(steps)):
-        at, value = steps[step, _AT], max(steps[step, bound], floor)
-        start = at
-        while stack[depth, 1] > value:
-            start = stack[depth, 0]
-            if stack[depth, 1] > floor and (half_width == 0.0 or _half_width(start, at) > half_width):
-                floor = stack[depth, 1]
-            depth -= 1
-        if value > stack[depth, 1]:
-            depth += 1
-            stack[depth, 0], stack[depth, 1] = start, value
-    return floor
+    found = np.array([floor])
+    reach = np.array([half_width if half_width > 0.0 else -1.0])  # any run carries a window of no width
+    raise_highest_runs(steps[:, _AT], steps[:, bound], reach, found)
+    return float(found[0])
 
 
 @compiled

@@ -7,7 +7,7 @@ them, the highest, or anything between: the bounds of Frechet, at every threshol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -19,13 +19,13 @@ from localparity._types import ArrayLike, FloatArray, Group, IntArray, ScoreRang
 from localparity._validation import (
     InputError,
     as_epsilons,
-    as_frame,
     as_groups,
     as_numbers,
     as_probability,
     as_score_range,
     as_scores,
     check_rows,
+    group_columns,
 )
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import ScoreCounts
@@ -200,19 +200,10 @@ def soft_groups(
 
 def _as_probabilities(group_probabilities: Any, rows: int) -> tuple[tuple[Group, ...], FloatArray]:
     """The groups, and the probability of each for each person."""
-    name = "group_probabilities"
-    frame: Any = None if isinstance(group_probabilities, Mapping) else as_frame(group_probabilities)
-    if isinstance(group_probabilities, Mapping):
-        columns = dict(group_probabilities)
-    elif frame is not None:
-        columns = {key: frame.get_column(key) for key in frame.columns}
-    else:
-        table = np.asarray(group_probabilities, dtype=np.float64)
-        if table.ndim != 2:
-            raise InputError(f"must have shape (n_samples, n_groups), got {table.shape}", name)
-        columns = dict(enumerate(table.T))
+    name, listed = "group_probabilities", isinstance(group_probabilities, list | tuple)
+    columns = group_columns(np.asarray(group_probabilities) if listed else group_probabilities, name)
     if len(columns) < 2:
-        raise InputError(f"must have at least two groups, got {len(columns)}", name)
+        raise InputError(f"must have a column for each of two groups or more, got {len(columns)}", name)
     for key, column in columns.items():
         columns[key] = as_numbers(column, f"{name}[{key!r}]")
         check_rows(f"{name}[{key!r}]", columns[key].size, rows)

@@ -47,12 +47,13 @@ class OrderedPeople:
     def clearest_split(self, order: IntArray | None = None) -> tuple[int, float]:
         """The same for the largest MCDP(0) studentised by the sizes of the sides."""
         size, gap = self._search(order, 0.5)
-        return size, float(gap / np.sqrt(self.places.size))
+        return size, gap / math.sqrt(self.places.size)
 
     def _search(self, order: IntArray | None, power: float) -> tuple[int, float]:
         places = self.places if order is None else self.places[order]
         enough_above = self.ends <= self.places.size - self.least
-        return widest_split(places, self.totals, self.ends[enough_above], self.least, power)
+        size, gap = widest_split(places, self.totals, self.ends[enough_above], self.least, power)
+        return int(size), float(gap)
 
     def split_at(self, size: int, score_range: ScoreRange, null: FloatArray | None) -> WorstSplit:
         """The split into the `size` people lowest in the feature and the others.

@@ -346,7 +346,8 @@ class WithinStrata:
             sentences.append(self.turn)
         few = self.rows_left_out - self.rows_without_stratum
         if few:
-            strata = f", those of {self.left_out:,} strata among them," if self.left_out else ""
+            strata = f"{self.left_out:,} {'stratum' if self.left_out == 1 else 'strata'}"
+            strata = f", those of {strata} among them," if self.left_out else ""
             sentences.append(
                 f"{few:,} rows are in no comparison{strata} since their group has too few people there, "
                 "or since the few could be told from the others."

@@ -279,7 +279,6 @@ def test_a_clone_is_unfitted_and_equal(kind: Any) -> None:
         ),
         ({"n_estimators": 0}, "n_estimators.*0"),
         ({"patience": 0}, "patience.*0"),
-        ({"search": "soft", "epsilon": 0.1}, "search='soft'.*0.1"),
         (
             {"booster_params": {"objective": "rank"}},
             "booster_params.*'objective'",

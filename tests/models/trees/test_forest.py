@@ -76,7 +76,7 @@ def test_margins_are_those_of_lightgbm(design: tuple[int, int, float], options: 
     booster = lightgbm.train({**fixed, **options}, rows, 5)
     forest = lightgbm_forest(booster)
     some = odd_rows(forest, features, design[0])
-    expected = booster.predict(some, raw_score=True).reshape(len(some), -1)
+    expected = np.reshape(booster.predict(some, raw_score=True), (len(some), -1))
     margins = forest.margins(some)
     if options["boosting"] == "rf":  # scores are of the mean, which the library's margins are not
         np.testing.assert_allclose(margins, expected / 5.0, rtol=1e-14, atol=1e-14)
@@ -122,17 +122,44 @@ def fitted(kind: str, **options: Any) -> Any:
 FOREST = fitted("lightgbm", max_cat_to_onehot=1, min_data_per_group=1, cat_smooth=1).model_.forest
 
 
-def test_compiled_and_plain_give_the_same_bits() -> None:
-    features = np.random.default_rng(0).normal(20.0, 20.0, (500, 4))
+def some_rows(rows: int) -> Any:
+    features = np.random.default_rng(0).normal(20.0, 20.0, (rows, 4))
     features[::7, 0] = np.nan
-    nodes = FOREST.feature, FOREST.left, FOREST.right, FOREST.flags, FOREST.value
-    trees = FOREST.roots, FOREST.bounds, FOREST.words
-    kernel: Any = _kernels.add_leaves
-    for single in (False, True):
-        sums = np.zeros((2, 500, 1))
-        kernel.plain(features, nodes, trees, single, sums[0])
-        kernel.fast(features, nodes, trees, single, sums[1])
-        np.testing.assert_array_equal(*sums)
+    return features
+
+
+def test_compiled_and_plain_give_the_same_bits() -> None:
+    features, kernels = some_rows(500), ("add_leaves", "number_leaves", "reachable_leaves", "add_reachable")
+    sums = []
+    for name in ("plain", "fast"):
+        add, number, reach, add_reachable = (getattr(getattr(_kernels, kernel), name) for kernel in kernels)
+        for single in (False, True):
+            sums.append(np.zeros((500, 1)))
+            add(features, FOREST._nodes, FOREST.roots, FOREST._sets, single, sums[-1])
+        numbers = [FOREST._numbers(column) for column in range(4)]
+        starts = np.cumsum([0, *map(len, numbers)])
+        leaves = number(FOREST._nodes, FOREST.roots)
+        tables = reach(FOREST._nodes, FOREST._sets, leaves, np.concatenate(numbers), starts, 1, 3)
+        sums.append(np.zeros((500, 1)))
+        add_reachable(starts[:4] + np.arange(500)[:, None] % 3, *tables, 1, True, sums[-1])
+    np.testing.assert_array_equal(sums[:3], sums[3:])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("leaves", [4, 64, 200])
+def test_many_rows_get_the_margins_of_few(kind: str, leaves: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From tables, which trees of more than 64 leaves do not have, and by walking: the same bits."""
+    if kind == "lightgbm":
+        forest = fitted(kind, num_leaves=leaves, min_data_in_leaf=1).model_.forest
+    else:
+        options = {"grow_policy": "lossguide", "min_child_weight": 0.0, "reg_lambda": 0.0}
+        forest = fitted(kind, max_leaves=leaves, max_depth=0, **options).model_.forest
+    features = np.vstack([some_rows(2000), np.where(some_rows(2000) > 30.0, np.nan, 0.0)])
+    some = [forest.margins(features[first : first + 400]) for first in range(0, 4000, 400)]
+    monkeypatch.setattr("localparity.models.trees._classifiers._TABLE", 500)
+    assert len(forest._numbers(1)) > 3
+    np.testing.assert_array_equal(forest.margins(features), np.vstack(some))
+    assert forest._add_from_tables(features, np.zeros((4000, 1))) == (leaves < 200)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -181,6 +208,7 @@ LEAF = int(np.argmax(FOREST.feature < 0))
         ("feature", SPLIT, -2, "feature must be below 4"),
         ("left", SPLIT, SPLIT, "left must come after"),
         ("left", SPLIT, -1, "left must come after"),
+        ("left", SPLIT, FOREST.right[SPLIT], "left must be no other node's child"),
         ("right", SPLIT, 2**31 - 1, "right must come after"),
         ("flags", SPLIT, 8, "flags must be below 8"),
         ("value", SPLIT, np.nan, "value must not be NaN"),

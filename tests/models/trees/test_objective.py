@@ -59,7 +59,7 @@ def defined(
 
 
 @pytest.mark.parametrize("criterion", CASES)
-@pytest.mark.parametrize("epsilon", [0.0, 0.05])
+@pytest.mark.parametrize("epsilon", [1e-9, 0.05])
 @pytest.mark.parametrize("groups", [2, 3])
 def test_the_disparity_is_the_definition(criterion: str, epsilon: float, groups: int) -> None:
     labels, codes, margins, _ = draw(300, groups, groups)
@@ -69,15 +69,14 @@ def test_the_disparity_is_the_definition(criterion: str, epsilon: float, groups:
         strength=1.0,
         temperature=20.0,
         epsilon=epsilon,
-        search="exact",
         criterion=criterion,
     )
     expected = defined(labels, codes, margins, criterion=criterion, epsilon=epsilon)
-    assert disparity(objective, margins) == pytest.approx(expected, abs=5e-4 if epsilon else 1e-5)
+    assert disparity(objective, margins) == pytest.approx(expected, abs=5e-4 if epsilon > 0.01 else 1e-5)
 
 
 @pytest.mark.parametrize("criterion", CASES)
-@pytest.mark.parametrize("options", [{"search": "exact"}, {"epsilon": 0.05}, {}, {"sharpness": 3.0}])
+@pytest.mark.parametrize("options", [{"epsilon": 0.05}, {}])
 def test_the_gradient_agrees_with_finite_differences(criterion: str, options: dict[str, Any]) -> None:
     labels, codes, margins, weights = draw(150, 4, 3)
     objective = MCDPObjective(
@@ -103,7 +102,7 @@ def test_the_hessian_agrees_with_finite_differences_at_a_held_threshold() -> Non
     labels, codes, margins, _ = draw(120, 1)
     strength, temperature = 0.8, 20.0
     objective = MCDPObjective(
-        labels, sensitive_features=codes, strength=strength, temperature=temperature, search="exact"
+        labels, sensitive_features=codes, strength=strength, temperature=temperature, epsilon=1e-9
     )
     gaps = scanned_gaps(logistic(margins), codes, 0, 1, temperature, 100_001)
     threshold = float(np.argmax(np.abs(gaps))) / 100_000
@@ -122,10 +121,12 @@ def test_the_hessian_agrees_with_finite_differences_at_a_held_threshold() -> Non
     np.testing.assert_allclose(hessian - plain, np.abs(exact - plain), atol=2e-3)
 
 
-@pytest.mark.parametrize("search", ["exact", "soft"])
-def test_that_the_threshold_moves_hardly_shows_with_many_rows(search: str) -> None:
+@pytest.mark.parametrize("epsilon", [0.0, 1e-9])
+def test_that_the_threshold_moves_hardly_shows_with_many_rows(epsilon: float) -> None:
     labels, codes, margins, _ = draw(30_000, 2)
-    objective = MCDPObjective(labels, sensitive_features=codes, strength=0.5, temperature=20.0, search=search)
+    objective = MCDPObjective(
+        labels, sensitive_features=codes, strength=0.5, temperature=20.0, epsilon=epsilon
+    )
     hessian, step = objective(margins)[1], 1e-3
     for row in range(5):
         moved = np.eye(1, 30_000, row)[0] * step
@@ -191,12 +192,6 @@ def test_stock_boosters_take_it() -> None:
         ({"temperature": 0}, r"temperature.*4096.*0"),
         ({"temperature": 1e6}, r"temperature.*4096.*1e\+06"),
         ({"epsilon": -0.1}, r"epsilon must be .* got -0\.1"),
-        ({"search": "probe"}, r"search.*'probe'"),
-        (
-            {"search": "soft", "epsilon": 0.1},
-            r"search='soft'.*0\.1",
-        ),
-        ({"sharpness": 0.5}, r"sharpness.*0\.5"),
         ({"criterion": "fair"}, r"criterion.*'fair'"),
         ({"criterion": "equal_opportunity"}, "group 'b' has no rows with y_true = 1"),
         ({"sample_weight": [1, 1, 0, 0]}, "group 'b' has no rows"),

@@ -30,20 +30,7 @@ def gap_of(scores: np.ndarray, groups: np.ndarray, temperature: float) -> tuple[
     return smoother.distributions(moments).difference(0, 1), smoother
 
 
-@given(drawn=people())
-def test_no_scan_finds_a_larger_gap(drawn: tuple[np.ndarray, np.ndarray, float]) -> None:
-    scores, groups, temperature = drawn
-    gap, _ = gap_of(scores, groups, temperature)
-    found = largest(gap, 0.0)
-    scan = scanned_gaps(scores, groups, 0, 1, temperature, 10_001)
-    assert found.value >= abs(scan).max() - 1e-9
-    there = smoothed_gap(scores, groups, 0, 1, float(found.thresholds[0]), temperature)
-    assert found.value == pytest.approx(abs(there), abs=1e-9)
-    if found.value > 1e-6:
-        assert found.shares[0] == np.sign(there)
-
-
-@given(drawn=people(), epsilon=st.sampled_from([0.0001, 0.01, 0.05, 0.1, 0.3, 0.7, 1.0, 3.0]))
+@given(drawn=people(), epsilon=st.sampled_from([1e-9, 0.0001, 0.01, 0.05, 0.1, 0.3, 0.7, 1.0, 3.0]))
 def test_no_window_of_a_scan_is_better(drawn: tuple[np.ndarray, np.ndarray, float], epsilon: float) -> None:
     scores, groups, temperature = drawn
     gap, _ = gap_of(scores, groups, temperature)
@@ -92,12 +79,12 @@ def test_the_soft_maximum_is_the_norm(drawn: tuple[np.ndarray, np.ndarray, float
     scan = np.abs(scanned_gaps(scores, groups, 0, 1, temperature, 20_001))
     norm = np.trapezoid(scan**sharpness, dx=1.0 / 20_000) ** (1.0 / sharpness)
     assert found.value == pytest.approx(norm, rel=2e-3, abs=1e-7)
-    assert found.value <= largest(gap, 0.0).value + 1e-12
+    assert found.value <= scan.max() + 1e-6
     assert float(found.shares @ gap.values) == pytest.approx(found.value, abs=1e-12)
 
 
 def test_no_gap_has_no_direction() -> None:
     flat = Spline(np.zeros(65), np.zeros(65))
-    for found in (largest(flat, 0.0), largest(flat, 0.1), soft_maximum(flat, np.linspace(0, 1, 65), 8.0)):
+    for found in (largest(flat, 0.1), soft_maximum(flat, np.linspace(0, 1, 65), 8.0)):
         assert found.value == 0.0
         assert not found.shares.any()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter1d
 
+from localparity._progress import foretold
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, IntArray
 from localparity._validation import Grouping, InputError, as_numbers, check_rows, setting
 from localparity.counts import Comparison
@@ -277,12 +278,13 @@ class Dual(NamedTuple):
         widest = max(_BANDWIDTH, _ROWS_WITHIN / self.scores.size)
         multipliers = np.zeros((RATES.size, self.features.shape[1]))
         middle = int(np.searchsorted(RATES, 0.5))
-        for indexes in (range(middle), range(RATES.size - 1, middle - 1, -1)):
-            nearest = np.zeros(multipliers.shape[1])
-            for index in indexes:
-                rate, limit = float(RATES[index]), bound * float(self.scale[index])
-                if not limit < 1.0:
-                    continue
+        order = [*range(middle), *range(RATES.size - 1, middle - 1, -1)]
+        nearest = multipliers[0]
+        for index in foretold(order, RATES.size, "solving selection rates"):
+            rate, limit = float(RATES[index]), bound * float(self.scale[index])
+            if index == RATES.size - 1:
+                nearest = multipliers[index]
+            if limit < 1.0:
                 bandwidth = min(widest, 0.5 * rate, 0.5 * (1.0 - rate))
                 first = nearest if start is None else start[index]
                 nearest = _kernels.solve_rate(*self[:-1], first, rate, bandwidth, limit, tolerance)

@@ -274,7 +274,7 @@ _PASSES = 3
 _STEPS = 40
 _SHORTEST_STEP = 1e-6
 _OVERSHOOT = 0.25
-_SWEEPS = 200
+_MOVES = 2000
 _STILL = 1e-12
 _DEAREST = 1.0
 _TIED = 1e-8
@@ -419,36 +419,57 @@ def take_step(
     """Return the multipliers that solve the dual's quadratic model, those of each stratum summing to 0.
 
     The model is minimised over two multipliers of a stratum at a time, whose sum stays: a parabola plus the
-    bound times the positive part of either, so with kinks where one of them is 0. A multiplier is a price of
-    parity in positives: none is above that of all positives, where no price might bring parity.
+    bound times the positive part of either, so with kinks where one of them is 0. It is the pair that gains
+    most at first by a move. A multiplier is a price of parity in positives: none is above that of all
+    positives, where no price might bring parity.
     """
     solution = multipliers.copy()
     slope = -selected
-    for _ in range(_SWEEPS):
-        largest = 0.0
-        for one in range(solution.size):
-            for other in range(one + 1, solution.size):
-                if strata[one] != strata[other]:
-                    continue
-                curvature = bend[one, one] + bend[other, other] - 2.0 * bend[one, other]
-                tilt = slope[one] - slope[other]
-                first = min(-solution[one], solution[other])
-                last = max(-solution[one], solution[other])
-                move = (bound - tilt) / curvature
-                if move > first:
-                    move = max(-tilt / curvature, first)
-                    if move > last:
-                        move = max(-(tilt + bound) / curvature, last)
-                lowest = max(-solution[one], solution[other]) - _DEAREST
-                move = min(max(move, lowest), _DEAREST - max(solution[one], -solution[other]))
-                solution[one] += move
-                solution[other] -= move
-                for place in range(solution.size):
-                    slope[place] += move * (bend[place, one] - bend[place, other])
-                largest = max(largest, abs(move))
-        if largest < _STILL:
-            break
+    one, other, gain = steepest_pair(solution, slope, bound, strata)
+    moves = 0
+    while gain > _STILL and moves < _MOVES * solution.size:
+        moves += 1
+        curvature = bend[one, one] + bend[other, other] - 2.0 * bend[one, other]
+        tilt = slope[one] - slope[other]
+        first = min(-solution[one], solution[other])
+        last = max(-solution[one], solution[other])
+        move = (bound - tilt) / curvature
+        if move > first:
+            move = max(-tilt / curvature, first)
+            if move > last:
+                move = max(-(tilt + bound) / curvature, last)
+        lowest = max(-solution[one], solution[other]) - _DEAREST
+        move = min(max(move, lowest), _DEAREST - max(solution[one], -solution[other]))
+        solution[one] += move
+        solution[other] -= move
+        for place in range(solution.size):
+            slope[place] += move * (bend[place, one] - bend[place, other])
+        one, other, gain = steepest_pair(solution, slope, bound, strata)
     return solution
+
+
+@compiled
+def steepest_pair(
+    multipliers: FloatArray, slope: FloatArray, bound: float, strata: IntArray
+) -> tuple[int, int, float]:
+    """Return which multiplier to raise, which of its stratum to lower, and how fast the dual then falls."""
+    gain = 0.0
+    raised = lowered = 0
+    for stratum in range(strata[-1] + 1):
+        one = other = 0
+        least = np.inf
+        most = -np.inf
+        for place in range(slope.size):
+            if strata[place] == stratum:
+                up = slope[place] + (bound if multipliers[place] >= 0.0 else 0.0)
+                down = slope[place] + (bound if multipliers[place] > 0.0 else 0.0)
+                if up < least and multipliers[place] < _DEAREST - _STILL:
+                    one, least = place, up
+                if down > most and multipliers[place] > _STILL - _DEAREST:
+                    other, most = place, down
+        if most - least > gain:
+            raised, lowered, gain = one, other, most - least
+    return raised, lowered, gain
 
 
 @compiled

@@ -50,11 +50,15 @@ def lightgbm_dataset(
     return lightgbm().Dataset(features, labels, categorical_feature=places, **named, **options)
 
 
-def lightgbm_forest(booster: Any, start: float = 0.0) -> Forest:
-    """Return the trees of a booster that was just grown, up to the best where it stopped early."""
-    text, _, _ = booster.model_to_string().partition("\nend of trees")
-    head, *texts = re.split(r"^Tree=\d+$", text, flags=re.M)
-    fields = [dict(re.findall("^(.+?)=(.*)$", text, re.M)) for text in texts]
+def lightgbm_forest(*boosters: Any, start: float = 0.0) -> Forest:
+    """Return the trees of boosters that were just grown, each up to the best where it stopped early."""
+    texts = [booster.model_to_string().partition("\nend of trees")[0] for booster in boosters]
+    head = texts[0].partition("\nTree=")[0]
+    fields = [
+        dict(re.findall("^(.+?)=(.*)$", tree, re.M))
+        for text in texts
+        for tree in re.split(r"^Tree=\d+$", text, flags=re.M)[1:]
+    ]
     if any(tree.get("is_linear", "0") != "0" for tree in fields):
         raise InputError("must not ask for linear trees, which cannot be saved", "booster_params")
     trees, sets = [], [np.zeros(0, np.int64)]
@@ -66,7 +70,7 @@ def lightgbm_forest(booster: Any, start: float = 0.0) -> Forest:
     if re.search("^average_output$", head, re.M):
         for nodes in trees:
             nodes["value"][nodes["feature"] < 0] *= outputs / len(trees)
-    return _joined(trees, sets, n_features=booster.num_feature(), n_outputs=outputs, start=start)
+    return _joined(trees, sets, n_features=boosters[0].num_feature(), n_outputs=outputs, start=start)
 
 
 def _whole(tree: dict[str, str], name: str) -> NDArray[np.int64]:
@@ -135,7 +139,7 @@ class _LightGBMBackend(TreeBackend):
         return lightgbm().train(parameters, self.training, pace.steps, **options)
 
     def forest(self, booster: Any) -> Forest:
-        return lightgbm_forest(booster, self.start)
+        return lightgbm_forest(booster, start=self.start)
 
 
 class LocalParityLGBMClassifier(BoostedClassifier):
@@ -145,7 +149,7 @@ class LocalParityLGBMClassifier(BoostedClassifier):
 
     Parameters
     ----------
-    strength, max_mcdp, confidence, epsilon, criterion, temperature, search, sharpness
+    strength, max_mcdp, confidence, epsilon, criterion, temperature
         The penalty or the bound, as in `LocalParityXGBClassifier`.
     n_estimators, learning_rate, patience, validation_fraction, n_jobs, random_state, verbose
         How the trees are grown, as in `LocalParityXGBClassifier`.
@@ -277,10 +281,6 @@ class LocalParityXGBClassifier(BoostedClassifier):
     temperature : float
         The steepness of the sigmoid that replaces a step. Every tree sees all rows, so it can be steeper
         than where batches are small.
-    search : str, optional
-        "exact" or "soft", as in `MCDPObjective`; None is "soft", or "exact" where `epsilon` is above 0.
-    sharpness : float
-        The power of the soft search.
     n_estimators, learning_rate : int and float
         The largest number of trees, and the share of each tree's step that is taken.
     patience : int, optional

@@ -52,6 +52,11 @@ def library_names(encoder: CategoryEncoder) -> list[str] | None:
 _ZERO = float(np.float32(1e-35))
 """The largest size of a number that LightGBM takes for 0."""
 
+_MANY_ROWS = 500
+_MOST_LEAVES = 64
+_MOST_NUMBERS, _TABLE = 2**13, 2**15
+"""Tables of more numbers are slower than walking; the trees of a table of so many numbers fit in a cache."""
+
 _ARRAYS = {
     "feature": ("nodes", "<i4"),
     "left": ("nodes", "<i4"),
@@ -98,6 +103,7 @@ class Forest:
             ("feature", _between(self.feature, -1, self.n_features), f"be below {self.n_features}"),
             ("left", _descends(self.left, splits), "come after its parent"),
             ("right", _descends(self.right, splits), "come after its parent"),
+            ("left", _is_once(self.roots, self.left[splits], self.right[splits]), "be no other node's child"),
             ("flags", _between(self.flags, 0, 8), "be below 8"),
             ("value", not np.isnan(self.value).any(), "not be NaN"),
             ("value", bool(np.isfinite(self.value[~splits]).all()), "be finite in leaves"),
@@ -126,17 +132,62 @@ class Forest:
         else:
             features = np.where(np.abs(features) <= _ZERO, 0.0, features)
         sums = np.full((len(features), self.n_outputs), self.start)
-        nodes = self.feature, self.left, self.right, self.flags, self.value
-        trees = self.roots, self.bounds, self.words
-        step = max(1, MANY // self.n_trees)
-
-        def add(rows: slice) -> None:
-            for first in range(rows.start, rows.stop, step):
-                some = slice(first, min(first + step, rows.stop))
-                _kernels.add_leaves(features[some], nodes, trees, self.single, sums[some])
-
-        each_part(add, len(features))
+        each_part(lambda rows: self._add(features[rows], sums[rows]), len(features))
         return sums
+
+    def _add(self, features: FloatArray, sums: FloatArray) -> None:
+        """Add the trees' leaves to the sums of rows: from tables if rows are many, else by walking."""
+        if len(features) >= _MANY_ROWS and self._add_from_tables(features, sums):
+            return
+        step = max(1, MANY // self.n_trees)
+        for first in range(0, len(features), step):
+            some = slice(first, first + step)
+            _kernels.add_leaves(features[some], self._nodes, self.roots, self._sets, self.single, sums[some])
+
+    def _add_from_tables(self, features: FloatArray, sums: FloatArray) -> bool:
+        """Do so, unless a tree has too many leaves or splits tell too many numbers apart."""
+        numbers = [self._numbers(column) for column in range(self.n_features)]
+        starts = np.cumsum([0, *(known.size for known in numbers)])
+        leaves = _kernels.number_leaves(self._nodes, self.roots)
+        if not 0 < starts[-1] <= _MOST_NUMBERS or leaves[2].max() > _MOST_LEAVES:
+            return False
+        places = []
+        for start, known, values in zip(starts, numbers, features.T, strict=False):
+            if known.size:
+                at = np.searchsorted(known[:-1], values)
+                places.append(start + np.where(np.isnan(values), known.size - 1, at))
+        size = max(1, _TABLE // int(starts[-1]))
+        for first in range(0, self.n_trees, size):
+            last = min(first + size, self.n_trees)
+            tables = _kernels.reachable_leaves(
+                self._nodes, self._sets, leaves, np.concatenate(numbers), starts, first, last
+            )
+            _kernels.add_reachable(np.column_stack(places), *tables, first, self.single, sums)
+        return True
+
+    @property
+    def _nodes(self) -> _kernels.Nodes:
+        return self.feature, self.left, self.right, self.flags, self.value
+
+    @property
+    def _sets(self) -> _kernels.Sets:
+        return self.bounds, self.words
+
+    def _numbers(self, column: int) -> FloatArray:
+        """Return a number for each way that splits tell a feature's numbers apart, ascending, then NaN.
+
+        Each stands for itself and those down to the one before it. A feature without splits has none.
+        """
+        at = self.feature == column
+        if not at.any():
+            return np.zeros(0)
+        by_category = self.flags[at] & _kernels.BY_CATEGORY > 0
+        sets = self.value[at][by_category].astype(np.int64)
+        categories = 32 * (self.bounds[sets + 1] - self.bounds[sets]).max(initial=-1)
+        numbers = [self.value[at][~by_category], np.nextafter(np.arange(categories + 1.0), -1.0), [np.inf]]
+        if (self.flags[at] & _kernels.ZERO_MISSING).any():
+            numbers.append([np.nextafter(0.0, -1.0), 0.0])
+        return np.append(np.unique(np.concatenate(numbers)), np.nan)
 
     def dump(self) -> tuple[dict[str, Any], bytes]:
         """Return what describes the trees in JSON, and the content of their file."""
@@ -183,6 +234,11 @@ def check_width(forest: Forest, n_features: int) -> None:
 def _between(numbers: NDArray[Any], least: int, above: int) -> bool:
     """Whether all numbers are at least one bound and below another."""
     return bool(((numbers >= least) & (numbers < above)).all())
+
+
+def _is_once(*nodes: NDArray[np.int32]) -> bool:
+    """Whether no node is there twice."""
+    return np.unique(np.concatenate(nodes)).size == sum(some.size for some in nodes)
 
 
 def _descends(children: NDArray[Any], splits: NDArray[np.bool_]) -> bool:
@@ -238,8 +294,6 @@ class TreeBackend(Backend):
             strength=0.0,
             temperature=classifier.temperature,
             epsilon=classifier.epsilon,
-            search=classifier.search,
-            sharpness=classifier.sharpness,
             criterion=classifier.criterion,
             sample_weight=rows.weights,
         )
@@ -310,8 +364,6 @@ class BoostedClassifier(BoundedClassifier):
         epsilon: float = 0.0,
         criterion: Criterion = "demographic_parity",
         temperature: float = TEMPERATURE,
-        search: str | None = None,
-        sharpness: float = 8.0,
         n_estimators: int = 200,
         learning_rate: float = 0.1,
         patience: int | None = None,
@@ -327,8 +379,6 @@ class BoostedClassifier(BoundedClassifier):
         self.epsilon = epsilon
         self.criterion = criterion
         self.temperature = temperature
-        self.search = search
-        self.sharpness = sharpness
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
         self.patience = patience

@@ -174,35 +174,125 @@ def highest_level(
     return level, low, high
 
 
+Nodes = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8], FloatArray]
+Sets = tuple[NDArray[np.int32], NDArray[np.uint32]]
+
+
+@compiled
+def goes_left(number: float, flag: int, value: float, sets: Sets) -> bool:
+    """Return whether a split sends a number left."""
+    bounds, words = sets
+    if np.isnan(number) or (flag & ZERO_MISSING and number == 0.0):
+        return flag & MISSING_LEFT != 0
+    if flag & BY_CATEGORY:
+        first = bounds[int(value)]
+        last = bounds[int(value) + 1]
+        if not 0.0 <= number < 32.0 * (last - first):
+            return False
+        category = int(number)
+        return bool((words[first + category // 32] >> np.uint32(category % 32)) & 1)
+    return number <= value
+
+
 @compiled
 def add_leaves(
-    features: FloatArray,
-    nodes: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.uint8], FloatArray],
-    trees: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]],
-    single: bool,
-    sums: FloatArray,
+    features: FloatArray, nodes: Nodes, roots: NDArray[np.int32], sets: Sets, single: bool, sums: FloatArray
 ) -> None:
     """Add the leaf that each tree has for each row to the row's sums, of which the trees take turns."""
     feature, left, right, flags, value = nodes
-    roots, bounds, words = trees
     for tree in range(roots.size):
         output = tree % sums.shape[1]
         for row in range(sums.shape[0]):
             node = roots[tree]
             while feature[node] >= 0:
                 number = features[row, feature[node]]
-                flag = flags[node]
-                if np.isnan(number) or (flag & ZERO_MISSING and number == 0.0):
-                    goes_left = flag & MISSING_LEFT != 0
-                elif flag & BY_CATEGORY:
-                    first = bounds[int(value[node])]
-                    last = bounds[int(value[node]) + 1]
-                    goes_left = False
-                    if 0.0 <= number < 32.0 * (last - first):
-                        category = int(number)
-                        goes_left = (words[first + category // 32] >> np.uint32(category % 32)) & 1 != 0
-                else:
-                    goes_left = number <= value[node]
-                node = left[node] if goes_left else right[node]
+                node = left[node] if goes_left(number, flags[node], value[node], sets) else right[node]
             total = sums[row, output] + value[node]
+            sums[row, output] = np.float32(total) if single else total
+
+
+@compiled
+def number_leaves(
+    nodes: Nodes, roots: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return each node's tree, -1 for none, its first leaf, counted from the left, and how many it has."""
+    feature, left, right = nodes[:3]
+    trees = np.full(feature.size, -1, np.int64)
+    firsts = np.zeros(feature.size, np.int64)
+    counts = np.ones(feature.size, np.int64)
+    for node in range(feature.size - 1, -1, -1):
+        if feature[node] >= 0:
+            counts[node] = counts[left[node]] + counts[right[node]]
+    for tree in range(roots.size):
+        trees[roots[tree]] = tree
+    for node in range(feature.size):
+        if feature[node] >= 0:
+            trees[left[node]] = trees[right[node]] = trees[node]
+            firsts[left[node]] = firsts[node]
+            firsts[right[node]] = firsts[node] + counts[left[node]]
+    return trees, firsts, counts
+
+
+RESIDUES = 67
+"""The powers of two below 2**64 leave different remainders when divided by it."""
+
+
+@compiled
+def reachable_leaves(
+    nodes: Nodes,
+    sets: Sets,
+    leaves: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    numbers: FloatArray,
+    starts: NDArray[np.int64],
+    first: int,
+    last: int,
+) -> tuple[NDArray[np.uint64], FloatArray]:
+    """Return the leaves that a tree may end in, given one feature's number, as bits, and the leaves' values.
+
+    The numbers of feature k are those from ``starts[k]`` to ``starts[k + 1]``; trees are counted from the
+    first to before the last. A split that sends a row right takes out the leaves on its left, so that the
+    lowest bit left over by all features is the row's leaf. The bit's remainder is the place of its value.
+    """
+    feature, _, _, flags, value = nodes
+    trees, firsts, counts = leaves
+    possible = np.full((numbers.size, last - first), np.uint64(2**64 - 1))
+    values = np.zeros((last - first, RESIDUES))
+    one = np.uint64(1)
+    for node in range(feature.size):
+        if not first <= trees[node] < last:
+            continue
+        tree = trees[node] - first
+        lowest = one << np.uint64(firsts[node])
+        if feature[node] < 0:
+            values[tree, lowest % np.uint64(RESIDUES)] = value[node]
+            continue
+        on_the_left = ((one << np.uint64(counts[nodes[1][node]])) - one) * lowest
+        for place in range(starts[feature[node]], starts[feature[node] + 1]):
+            if not goes_left(numbers[place], flags[node], value[node], sets):
+                possible[place, tree] &= ~on_the_left
+    return possible, values
+
+
+@compiled
+def add_reachable(
+    places: NDArray[np.int64],
+    possible: NDArray[np.uint64],
+    values: FloatArray,
+    first: int,
+    single: bool,
+    sums: FloatArray,
+) -> None:
+    """Add the leaves of trees from the first on, as `add_leaves` does."""
+    left = np.empty(possible.shape[1], np.uint64)
+    one = np.uint64(1)
+    for row in range(sums.shape[0]):
+        left[:] = possible[places[row, 0]]
+        for column in range(1, places.shape[1]):
+            here = possible[places[row, column]]
+            for tree in range(left.size):
+                left[tree] &= here[tree]
+        for tree in range(left.size):
+            lowest = left[tree] & ~(left[tree] - one)
+            output = (first + tree) % sums.shape[1]
+            total = sums[row, output] + values[tree, lowest % np.uint64(RESIDUES)]
             sums[row, output] = np.float32(total) if single else total

@@ -20,8 +20,6 @@ from localparity._validation import (
     as_groups,
     as_labels,
     as_numbers,
-    as_search,
-    as_sharpness,
     as_strength,
     as_temperature,
     as_vector,
@@ -62,10 +60,10 @@ class GroupCells(NamedTuple):
         return cls(codes, pairs, totals.astype(np.float64))
 
 
-SEARCHES = ("exact", "soft")
 TEMPERATURE = 100.0
 """Every tree sees all rows, so the sigmoid can be steeper than where a batch of rows is smoothed."""
 LARGEST_TEMPERATURE = 4096.0
+_SHARPNESS = 8.0
 _MOST_PARTS, _LEAST_ROWS = 8, 25_000
 
 Result = TypeVar("Result")
@@ -84,11 +82,11 @@ class MCDPObjective:
     ``xgboost.train(..., obj=objective)`` or ``lightgbm.train({"objective": objective, ...}, ...)``, with the
     rows in the order given here.
 
-    Where the maximum lies is found exactly in every round, over all rows, and held constant in the
-    derivatives, which by the envelope theorem gives the gradient of the maximum. The penalty's Hessian is
-    then diagonal but of either sign; boosters get its absolute value added to that of the logistic loss.
-    That bounds the Hessian from above and keeps every step downhill. How the thresholds move with one row
-    adds to its second derivative a share of one over the rows, which is left out.
+    Where the gap is largest is found in every round, over all rows, and held constant in the derivatives,
+    which by the envelope theorem gives the gradient of the maximum. The penalty's Hessian is then diagonal
+    but of either sign; boosters get its absolute value added to that of the logistic loss. That bounds the
+    Hessian from above and keeps every step downhill. How the thresholds move with one row adds to its second
+    derivative a share of one over the rows, which is left out.
 
     Parameters
     ----------
@@ -99,13 +97,8 @@ class MCDPObjective:
     strength, temperature : float
         The weight of the penalty, and the steepness of the sigmoid that replaces a step, up to 4096.
     epsilon : float
-        The half-width of the windows; above 0 it needs ``search="exact"``.
-    search : str, optional
-        "exact" takes the true maximum; "soft" a p-norm of the gap over all thresholds, with the power
-        `sharpness`, which does not jump from one maximum to another between rounds. None is "soft",
-        or "exact" where `epsilon` is above 0.
-    sharpness : float
-        The power of ``search="soft"``.
+        The half-width of the windows. Above 0 the penalty is the true maximum; at 0 it is the p-norm of the
+        gap over all thresholds with the power 8, which does not jump from one maximum to another.
     criterion : str
         Who is compared, as in `mcdp`; for equalized odds the worse of the two labels counts.
     sample_weight : array-like of shape (n_samples,), optional
@@ -130,18 +123,12 @@ class MCDPObjective:
         strength: float = 0.2,
         temperature: float = TEMPERATURE,
         epsilon: float = 0.0,
-        search: str | None = None,
-        sharpness: float = 8.0,
         criterion: Criterion = "demographic_parity",
         sample_weight: ArrayLike | None = None,
     ) -> None:
         self.strength = as_strength(strength)
         self.temperature = as_temperature(temperature, at_most=LARGEST_TEMPERATURE)
         self.epsilon = as_epsilon(epsilon)
-        if search is None:
-            search = "exact" if self.epsilon else "soft"
-        self.search = as_search(search, SEARCHES, self.epsilon)
-        self.sharpness = as_sharpness(sharpness)
         arrays = {"y_true": y_true, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
         check_indexes(arrays)
         rows = as_vector(y_true, "y_true").size
@@ -205,9 +192,9 @@ class MCDPObjective:
         return scores, worst, maxima[worst]
 
     def _maximum(self, gap: Any) -> Maximum:
-        if self.search == "soft":
-            return soft_maximum(gap, self._smoother.grid, self.sharpness)
-        return largest(gap, self.epsilon)
+        return (
+            largest(gap, self.epsilon) if self.epsilon else soft_maximum(gap, self._smoother.grid, _SHARPNESS)
+        )
 
 
 def each_part(work: Callable[[slice], Result], rows: int) -> list[Result]:

@@ -137,16 +137,14 @@ def soft_maximum(gap: Spline, grid: FloatArray, sharpness: float) -> Maximum:
 def largest(gap: Spline, epsilon: float) -> Maximum:
     """Return the max-min point of MCDP(epsilon) of one smoothed gap.
 
-    At epsilon 0 it is one threshold. Over a window, it is the two ends with the shares that keep the window
-    in balance, or the one threshold inside, or at the end of a window that is cut, where the gap is smallest.
+    It is the two ends of a window with the shares that keep the window in balance, or the one threshold
+    inside, or at the end of a window that is cut, where the gap is smallest.
     """
     cubics = gap.cubics()
     nodes, heights = _nodes(cubics, gap.values)
-    if epsilon == 0.0:
-        highest = int(np.argmax(np.abs(heights)))
-        return Maximum(float(abs(heights[highest])), nodes[[highest]], np.sign(heights[[highest]]))
-    sides = [_largest_above(sign * cubics, nodes, sign * heights, epsilon) for sign in (1.0, -1.0)]
-    positive, negative = sides
+    positive, negative = (
+        _largest_above(sign * cubics, nodes, sign * heights, epsilon) for sign in (1.0, -1.0)
+    )
     if positive.value >= negative.value:
         return positive
     return negative._replace(shares=-negative.shares)

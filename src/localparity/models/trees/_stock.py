@@ -236,10 +236,11 @@ class _Grower(NamedTuple):
         before = self.target.take(rows).loss(margins[rows])
         return booster, np.array([before, *losses["valid_0"][parameters["metric"]]])
 
-    def trees(self, booster: Any, rounds: int) -> Forest:
-        """Return the trees of so many rounds, or of all where there are fewer."""
-        booster.best_iteration = rounds
-        return lightgbm_forest(booster)
+    def trees(self, rounds: int, *boosters: Any) -> Forest:
+        """Return the boosters' trees of so many rounds, or of all where there are fewer."""
+        for booster in boosters:
+            booster.best_iteration = rounds
+        return lightgbm_forest(*boosters)
 
 
 class StockModel(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[misc]
@@ -254,7 +255,7 @@ class StockModel(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
     classes_: NDArray[Any]
     basis_: _Basis
     coefficients_: FloatArray
-    forests_: list[Forest]
+    forest_: Forest | None
     tree_share_: float
     _libraries = ("lightgbm",)
 
@@ -332,7 +333,7 @@ class StockModel(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
             booster, losses = grower.grow(0, fitted[0], start)
             grown = grower.start(fitted[0], start)[first]
             if rounds := int(np.argmin(losses)):
-                grown = grown + grower.trees(booster, rounds).margins(grower.features[first])
+                grown = grown + grower.trees(rounds, booster).margins(grower.features[first])
             loss, _ = _best_share(target.take(first), fitted[0][first], grown)
             tried.append((loss, start, booster, losses))
         plain, linear = tried
@@ -344,10 +345,10 @@ class StockModel(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
         losses = np.bincount(grower.folds, target.weights) @ np.array(padded)
         rounds = int(np.argmax(losses <= _AS_GOOD * losses.min()))
         margins = np.zeros_like(fitted[0])
-        self.forests_ = [grower.trees(booster, rounds) for booster in boosters] if rounds else []
-        for fold, forest in enumerate(self.forests_):
+        self.forest_ = grower.trees(rounds, *boosters) if rounds else None
+        for fold, booster in enumerate(boosters if rounds else ()):
             inside = np.flatnonzero(grower.folds == fold)
-            margins[inside] = forest.margins(grower.features[inside])
+            margins[inside] = grower.trees(rounds, booster).margins(grower.features[inside])
         return margins, start
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -355,12 +356,12 @@ class StockModel(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
         check_is_fitted(self)
         features = self._read_features(X)
         margins = self.basis_.margins(features, self.coefficients_)
-        for forest in self.forests_:
-            margins += self.tree_share_ * forest.margins(features)
+        if self.forest_ is not None:
+            margins += self.tree_share_ * self.forest_.margins(features)
         return _probabilities(margins)
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
-        forests = [forest.dump() for forest in self.forests_]
+        described, content = (None, None) if self.forest_ is None else self.forest_.dump()
         learned = {
             **self._dump_features(),
             **dump_classes(self.classes_),
@@ -370,9 +371,9 @@ class StockModel(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
             ],
             "coefficients": self.coefficients_.tolist(),
             "tree_share": self.tree_share_,
-            "trees": [described for described, _ in forests],
+            "trees": described,
         }
-        return learned, {f"{fold}.trees": content for fold, (_, content) in enumerate(forests)}
+        return learned, {} if content is None else {"model.trees": content}
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         self._restore_features(learned)
@@ -390,13 +391,12 @@ class StockModel(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
         expected = (1 + sum(term.width for term in terms), outputs)
         if self.classes_.ndim != 1 or self.coefficients_.shape != expected:
             raise InputError(f"must have shape {expected}, got {self.coefficients_.shape}", "coefficients")
-        self.forests_ = []
-        for fold, described in enumerate(learned["trees"]):
-            forest = Forest.parse(described, files[f"{fold}.trees"])
-            check_width(forest, self.n_features_in_)
-            if forest.n_outputs != outputs:
+        self.forest_ = None
+        if learned["trees"] is not None:
+            self.forest_ = Forest.parse(learned["trees"], files["model.trees"])
+            check_width(self.forest_, self.n_features_in_)
+            if self.forest_.n_outputs != outputs:
                 raise ValueError(f"the trees are not those of the classes {learned['classes']!r}")
-            self.forests_.append(forest)
 
 
 def _numbers(values: Any) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -38,9 +38,6 @@ from localparity.uncertainty._bands import (
 from localparity.uncertainty._intervals import band_intervals, measured_pair, worst_intervals
 from localparity.uncertainty._permutation import parity_resamples
 from localparity.uncertainty._resampling import Draws
-
-if TYPE_CHECKING:
-    pass
 
 
 class PairDisplay(PredictionsDisplay):

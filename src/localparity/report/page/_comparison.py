@@ -28,7 +28,7 @@ def render_comparison(comparison: ModelComparison, about: Sequence[str] = ()) ->
     return render_frame(
         "comparison",
         {},
-        title=title,
+        title=title.removesuffix("."),
         about=[*about, f"{sum(comparison.rows):,} people"],
         sentences=sentences,
         ranked=comparison_dots(comparison),

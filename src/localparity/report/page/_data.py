@@ -46,6 +46,7 @@ class PageModel:
 
     def __init__(self, name: str, document: Document) -> None:
         self.name, self.audit, self.answer = name, document.audits[name], document.answer(name)
+        self.max_mcdp = document.max_mcdp
         audit = self.audit
         self.named, _, _ = named_pair(audit)
         self.counts = document.shown_counts(name)
@@ -151,6 +152,7 @@ class PageModel:
             shares=(first, second),
             cutoff=self.cutoff,
             rates=(rates[0], rates[1]),
+            max_mcdp=self.max_mcdp,
             window=None if window is None else (window.low, window.high),
             chance=pair.detectable if self.answer.status == "none found" else None,
         )
@@ -168,6 +170,7 @@ class PageModel:
             "radii": [self.radius(group) for group in groups],
             "off": [self.off[group] for group in groups],
             "exact": [self.is_exact(group) for group in groups],
+            "bound": self.max_mcdp,
         }
 
 

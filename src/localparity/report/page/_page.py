@@ -445,7 +445,7 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
     """The page as text."""
     models = [PageModel(name, document) for name in document.audits]
     by_name = {section.name: section for section in document.sections()}
-    several = len(models) > 1
+    several, leading = len(models) > 1, document.answer(document.differs_least)
     return render_frame(
         "page",
         {"models": [model.data() for model in models]},
@@ -460,7 +460,7 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
         ranked=model_dots(document) if several else None,
         why=explained_section(document.explanation),
         paired=by_name["paired"].sentences if "paired" in by_name else (),
-        steps=[step for step in models[0].answer.next_steps if step.command[:12] in ("", "localparity ")],
+        steps=[step for step in leading.next_steps if step.command[:12] in ("", "localparity ")],
         scoring=[section for section in document.sections("scoring") if section.tables],
         tables=list(_tables(document)),
         assumptions=by_name["assumptions"].sentences,
@@ -517,6 +517,7 @@ def chips_of(answer: Answer) -> list[str]:
     pairs = sum(answer.states.values())
     if pairs > 1:
         chips.append(f"{pairs - answer.states['not shown']:,} of {pairs:,} pairs differ")
+    chips += ["no bound set"] if answer.bound is None else []
     few = [row for row in answer.groups if row.few]
     chips += [f"{row.name}: {row.people:,} people" for row in few[:3]]
     return chips + ([f"{len(few) - 3:,} more with few people"] if len(few) > 3 else [])

@@ -21,6 +21,8 @@ from localparity._types import FloatArray, ScoreRange
 _UNITS = 1000
 _LONGEST_NAME = 28
 _FAR_LEFT, _FAR_RIGHT, _WIDE_GAP = 0.2, 0.75, 0.2
+_WHOLE_RANGE = 0.95
+"""A window of so much of the range is not shaded: it would colour the whole drawing."""
 _FEW_SCORES = 21
 """Few whole scores are drawn as points: nobody scores between them."""
 
@@ -193,6 +195,8 @@ class RateCurves:
         The cutoffs at which shares step, and the shares of each group above them.
     cutoff, rates : float, tuple of float
         The cutoff that is marked, and the two shares there.
+    max_mcdp : float or None
+        The bound, from which the marked gap is told apart.
     window : tuple of float or None
         Where the groups differ most.
     chance : float or None
@@ -206,6 +210,7 @@ class RateCurves:
     shares: tuple[FloatArray, FloatArray]
     cutoff: float
     rates: tuple[float, float]
+    max_mcdp: float | None = None
     window: tuple[float, float] | None = None
     chance: float | None = None
 
@@ -221,8 +226,8 @@ class RateCurves:
         drawing = Drawing(self.score_range)
         drawing.axes(score_marks(self.score_range, whole=self.whole), percent_marks(1.0))
         few = self.whole and self.cutoffs.size <= _FEW_SCORES
-        if self.window is not None:
-            low, high = self.window
+        (bottom, top), (low, high) = self.score_range, self.window or (0.0, 0.0)
+        if 0.0 < high - low < _WHOLE_RANGE * (top - bottom):
             drawing.box(
                 "window", *((max(low - 0.5, self.score_range[0]), high - 0.5) if few else (low, high))
             )
@@ -250,11 +255,10 @@ class RateCurves:
         left, right = place > _FAR_RIGHT, place < _FAR_LEFT
         if self.chance is None:
             drawing.line("bracket", (self.cutoff, low), (self.cutoff, high))
-            drawing.text(
-                f"points{' end' * left}", self.cutoff, (high + low) / 2.0, points(high - low), **_moved(left)
-            )
+            size = points(high - low, self.max_mcdp)
+            drawing.text(f"points{' end' * left}", self.cutoff, (high + low) / 2.0, size, **_moved(left))
         else:
-            drawing.text("direct", self.cutoff, high, "shaded: within chance", dx=10, dy=-1.9)
+            drawing.text("direct", self.cutoff, high, "shaded: within chance", dx=10, dy=-2.1)
         first, second = (
             f"{shortened(name)} {share}"
             for name, share in zip(self.names, share_texts(self.rates), strict=True)

@@ -79,7 +79,9 @@ function startModel(model, number) {
   function showPair(place) {
     const x = (model.cutoffs[place] - low) / (high - low), rates = model.sides.map((group) => shares[group][place]);
     const [top, bottom] = [Math.max(...rates), Math.min(...rates)], apart = Math.round(100 * (top - bottom));
-    const digits = Math.round(100 * top) - Math.round(100 * bottom) === apart ? 0 : 1;
+    /* With a decimal where whole numbers would not agree with each other, or hide on which side of the bound they are. */
+    const near = model.bound !== null && apart === Math.round(100 * model.bound) && top - bottom !== model.bound;
+    const digits = !near && Math.round(100 * top) - Math.round(100 * bottom) === apart ? 0 : 1;
     const texts = rates.map((rate) => percent(rate, digits));
     const at = (y) => ({ x: `${100 * x}%`, y: `${100 * (1 - y)}%` });
     put(root.querySelector(".bracket"), { x1: at(0).x, x2: at(0).x, y1: at(bottom).y, y2: at(top).y });
@@ -113,8 +115,8 @@ function startModel(model, number) {
     const [upperStart, upperY, upperLift] = write(kinds[upperSide], names[upperSide], over);
     write(kinds[1 - upperSide], names[1 - upperSide], under);
     /* A line more, above the upper name: where the lines leave no room beside the bracket. */
-    const above = (long) => [Math.max(0, Math.min(upperStart, width - long)), upperY, upperLift - 1.25];
-    write("points", `${apart} point${apart === 1 ? "" : "s"}`, (long) => {
+    const above = (long, lines = 1.25) => [Math.max(0, Math.min(upperStart, width - long)), upperY, upperLift - lines];
+    write("points", near ? `${(100 * (top - bottom)).toFixed(1)} points` : `${apart} point${apart === 1 ? "" : "s"}`, (long) => {
       const middle = (top + bottom) / 2, room = 12 / tall, right = here + 10, left = here - 10 - long;
       const clear = (place) => curve(upperSide, place) > middle + room && curve(1 - upperSide, place) < middle - room;
       if (right + long <= width && [before(right), after(right + long)].every(clear)) return [right, middle, 0.35];
@@ -123,7 +125,7 @@ function startModel(model, number) {
     });
     write("direct", "shaded: within chance", (long) => {
       const [start, y, lift] = under(long);
-      return upperStart + long > width ? [start, y, lift + 1.25] : above(long);
+      return upperStart + long > width ? [start, y, lift + 1.5] : above(long, 1.7);
     });
     const output = root.querySelector("output"), ratio = top > 0 ? bottom / top : NaN;
     Object.assign(output.dataset, { first: rates[0], second: rates[1], ratio });

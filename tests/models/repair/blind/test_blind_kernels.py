@@ -54,7 +54,7 @@ def solve_generically(
     return float(found.fun)
 
 
-@pytest.mark.parametrize("sizes", [(2,), (3,), (5,), (2, 2), (4, 4)])
+@pytest.mark.parametrize("sizes", [(2,), (3,), (5,), (12,), (2, 2), (4, 4)])
 @pytest.mark.parametrize("bound", [0.0, 0.03, 0.3])
 def test_take_step_solves_the_quadratic_model(sizes: tuple[int, ...], bound: float) -> None:
     strata = np.repeat(np.arange(len(sizes)), sizes)
