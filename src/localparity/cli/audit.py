@@ -334,7 +334,8 @@ _LISTS = ("group", "control", "missing_values", "required_groups")
 def _option(ctx: typer.Context, name: str) -> str | None:
     """How an option is typed, where it was."""
     source = ctx.get_parameter_source(name)
-    if source is None or source.name != "COMMANDLINE":
+    # Click 8.2 takes an argument of which there is none for one that was typed.
+    if source is None or source.name != "COMMANDLINE" or ctx.params[name] in (None, ()):
         return None
     (param,) = (param for param in ctx.command.params if param.name == name)
     return "FILE" if param.param_type_name == "argument" else str(param.opts[0])
