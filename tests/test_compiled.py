@@ -176,11 +176,11 @@ def test_much_is_compiled_and_a_little_is_not() -> None:
 import sys, numpy as np
 from localparity import _compiled
 from localparity.metrics._exact import CellTable
-from localparity.metrics._kernels import profile_runs
+from localparity.metrics._profile import runs_of
 
 def run(size):
     knots = np.linspace(0.0, 1.0, size)
-    profile_runs(knots, 0.0 * knots)
+    runs_of(knots, 0.0 * knots)
     print("numba" in sys.modules)
 
 run(100)

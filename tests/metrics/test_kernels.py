@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from localparity.counts import _kernels as counts_kernels
 from localparity.metrics import _kernels
 from localparity.metrics._gap_curve import CellGaps, envelope_of, longest_run
+from localparity.metrics._profile import runs_of
 
 SIXTEENTHS = st.integers(0, 16).map(lambda number: number / 16)
 
@@ -67,7 +68,7 @@ def check_runs(knots: list[float], gap: list[float]) -> None:
         longer = (value for other, value in highest_of.items() if other > of_class)
         if run.value > max(longer, default=0.0):
             kept.append((run.half_width, run.value, knots[run.start]))
-    found = _kernels.profile_runs(np.array(knots), np.array(gap))
+    found = runs_of(np.array(knots), np.array(gap))
     assert list(zip(*(column.tolist() for column in found), strict=True)) == kept
 
 
@@ -128,20 +129,20 @@ def test_a_lower_run_is_forgotten_where_it_is_shorter_by_a_class(octave: int, ei
     first, gap = longer / 8, np.array([0.5, 0.0, 0.25, 0.0])
     for shorter in (longer, longer * (1 - 2**-20)):
         knots = np.cumsum([first, 2 * longer, first, 2 * shorter])
-        half_widths, _, _ = _kernels.profile_runs(knots, gap)
+        half_widths, _, _ = runs_of(knots, gap)
         assert half_widths.size == 1 + (length_class(shorter) == length_class(longer))
 
 
 @pytest.mark.parametrize("end", [1.0, 1.1, 1.125, 1.25, 1.375, 2.0, 1e300])
 def test_a_run_longer_than_the_range_is_read_within_bounds(end: float) -> None:
     """Compiled, a place outside of an array would be read or written to all the same."""
-    found = _kernels.profile_runs(np.array([0.0, end]), np.array([0.5, 0.0]))
+    found = runs_of(np.array([0.0, end]), np.array([0.5, 0.0]))
     assert [column.tolist() for column in found] == [[end], [0.5], [0.0]]
 
 
 def test_a_gap_that_rises_up_to_the_end_is_read_within_bounds() -> None:
     knots, gap = np.array([0.1, 0.2, 0.3]), np.array([0.25, 0.5, 0.75])
-    assert [column.size for column in _kernels.profile_runs(knots, gap)] == [0, 0, 0]
+    assert [column.size for column in runs_of(knots, gap)] == [0, 0, 0]
 
 
 @given(

@@ -10,7 +10,7 @@ from scipy.stats import chisquare, hypergeom
 
 import localparity as lp
 from localparity.counts import Comparison
-from localparity.metrics._kernels import profile_runs
+from localparity.metrics._profile import runs_of
 from localparity.uncertainty import _kernels as _part_kernels
 from localparity.uncertainty import _permutation as _pool
 from localparity.uncertainty._kernels import hypergeometric, worst_of_deal
@@ -74,7 +74,7 @@ def test_where_a_cell_has_one_group_nothing_is_left_to_chance(compare: Any, seed
     for row, (first, second) in enumerate(zip(pairs.first, pairs.second, strict=True)):
         gap = shares[first] - shares[second]
         gap[-1] = 0.0
-        half_widths, values, _ = profile_runs(scores, gap)
+        half_widths, values, _ = runs_of(scores, gap)
         expected[row] = [values[(half_widths > each) | (each == 0.0)].max(initial=0.0) for each in reach]
     np.testing.assert_allclose(worst, expected.max(axis=0), atol=1e-12)
     np.testing.assert_allclose(scaled, (expected * pairs.scale[:, None]).max(axis=0), atol=1e-9)

@@ -59,7 +59,7 @@ def to_floats(units: Units, dtype: Any = np.float64) -> NDArray[Any]:
     """The numbers as floats; equal numbers are equal floats, and greater ones are not less."""
     total = np.zeros(units.shape[1], dtype=dtype)
     for limb in range(LIMBS):
-        total = total / dtype(2.0**LIMB_BITS) + units[limb].astype(dtype)
+        total = total * dtype(2.0**-LIMB_BITS) + units[limb].astype(dtype)
     return np.asarray(total * dtype(2.0 ** (LIMB_BITS * (LIMBS - 1) - UNIT_BITS)))
 
 

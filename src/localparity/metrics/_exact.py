@@ -59,12 +59,13 @@ _MOST_KEYS = 64
 _ROWS_BY_CELL = 4
 _MOST_CELLS = 2**15
 _MOST_ENTRIES = 2**17
-_BLOCKS = (64, 8, 1)
+_BLOCKS = (8, 1)
 _CELLS_BY_ROOT = 4.0
 _MOST_COUNTED = 2**14
 _MANY_OPENED = 2**13
 _LEAST_PARTS = 4
 _ROWS_BY_PART = 8
+_ROWS_BY_CUT = 2**8
 _CUT = 8
 _SORTED_CELLS = 2**9
 
@@ -480,14 +481,15 @@ class ArrayRows:
         return table.occupied() if self._ends else table
 
     def open(self, table: CellTable, opened: BoolArray) -> CellTable:
-        """Cut cells of many rows once, and sort the rows of others, or of most rows."""
+        """Cut cells of many rows once, unless one has most of these; sort the rows of others."""
         if self._sorted is not None:
             return self._sorted.open(table, opened)
         numbers, sizes = table.numbers[opened], np.where(opened, table.rows.sum(axis=1), 0)
-        inside, most = int(sizes.sum()), self.rows.scores.size // 2
+        inside, crowded = int(sizes.sum()), 2 * sizes.max() > sizes.sum()
         self.rows = find_in(self.rows, self.grid, numbers, inside, self._n_jobs)
-        if _MANY_OPENED < inside <= most and not self.grid.place.size:
-            parts = min(inside // _ROWS_BY_PART, self.grid.cells) // numbers.size
+        if inside > _MANY_OPENED and not crowded and not self.grid.place.size:
+            cells = max(self.grid.cells, inside // _ROWS_BY_CUT)
+            parts = min(inside // _ROWS_BY_PART, cells) // numbers.size
             cut = self.grid.cut(numbers, max(_LEAST_PARTS, parts))
             if cut.bits:  # or else cells of single floats, but for the ends
                 self.grid = cut

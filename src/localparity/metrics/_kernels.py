@@ -100,21 +100,21 @@ def _ends_in_blocks(values: FloatArray, size: int) -> tuple[FloatArray, FloatArr
 
 
 @compiled
-def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The half-width, value and start of every run that no run of a longer class is at least as high as.
+def profile_runs(knots: FloatArray, gap: FloatArray, runs: FloatArray) -> int:
+    """Write the half-width, value and start of each run that no run of a longer class is at least as high as.
 
-    `knots` lie in [0, 1] and the gap is 0 at the last of them.
+    `knots` lie in [0, 1] and the gap is 0 at the last of them. Returns how many runs there are.
     """
     highest, reach = np.zeros(_CLASSES), np.empty(0)
-    runs = np.empty((3, knots.size))
     found = _find_runs(knots, gap, reach, highest, runs)
     # What was not dominated when its run ended may be so by now.
     kept = 0
     for run in range(found):
-        if runs[1, run] > highest[_class_of(runs[0, run], reach) + 1]:
-            runs[:, kept] = runs[:, run]
+        half_width, value, start = runs[0, run], runs[1, run], runs[2, run]
+        if value > highest[_class_of(half_width, reach) + 1]:
+            runs[0, kept], runs[1, kept], runs[2, kept] = half_width, value, start
             kept += 1
-    return runs[0, :kept], runs[1, :kept], runs[2, :kept]
+    return kept
 
 
 @compiled
@@ -350,8 +350,8 @@ def count_at(
         entries[cell, keys[row], 0] += 1
         if lowest.size:
             lowest[cell], highest[cell] = min(lowest[cell], score), max(highest[cell], score)
-    for row in range(weights.size):
-        _add_weight(weights[row], entries[np.uint32(cells[row]), keys[row]])
+        if weights.size:
+            _add_weight(weights[row], entries[cell, keys[row]])
 
 
 @compiled

@@ -84,7 +84,9 @@ def most_rounding(resolution: float) -> float:
 
 def runs_of(unit_knots: FloatArray, gap: FloatArray) -> Runs:
     """The runs of a gap curve, few of the dominated ones among them."""
-    return Runs(*profile_runs(unit_knots, gap))
+    # Numpy's own arrays take less time to touch for the first time than those that a loop makes.
+    runs = np.empty((3, unit_knots.size))
+    return Runs(*runs[:, : profile_runs(unit_knots, gap, runs)])
 
 
 def reach_bounds(epsilons: FloatArray, resolution: float) -> FloatArray:
