@@ -48,5 +48,11 @@ def test_groups_that_do_not_arrive_are_told_how_to(routing: bool) -> None:
         pytest.raises(ValueError, match=r"set_config\(enable_metadata_routing=True\).*set_score_request"),
     ):
         cross_validate(
-            LogisticRegression(), X, census.target, scoring=lp.mcdp_scorer(), error_score="raise", cv=2
+            LogisticRegression(),
+            X,
+            census.target,
+            scoring=lp.mcdp_scorer(),
+            params={},
+            error_score="raise",
+            cv=2,
         )
