@@ -103,7 +103,7 @@ def tables(
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("localparity-tables"),
     json: JsonOption = False,
 ) -> None:
-    """Write the paper's tables next to the paper's values, as Markdown, LaTeX and CSV."""
+    """Write the paper's tables next to the paper's values, as Markdown and CSV."""
     from localparity.paper._tables import write_tables
 
     check_folder(store, "--store")
