@@ -274,15 +274,19 @@ def test_of_everyone_the_quick_end_is_never_the_shorter_one() -> None:
     assert shared_end(0.95, (500, 500), 0.1) == 0.95
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.02])
 def test_of_very_many_pairs_only_those_that_may_be_the_worst_take_the_shortest_end(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, epsilon: float
 ) -> None:
     rng = np.random.default_rng(0)
     scores, groups = rng.random(900), np.repeat(np.arange(6), [400, 300, 100, 50, 30, 20])
-    options = {"sensitive_features": groups, "side": "upper"}
+    options = {"sensitive_features": groups, "side": "upper", "epsilon": epsilon}
     exact = lp.mcdp_interval(None, scores, **options)
     monkeypatch.setattr(_upper, "_MOST_CLOSE", 0)
-    calls = []
-    monkeypatch.setattr(_upper, "threshold_end", lambda *given: calls.append(given) or threshold_end(*given))
+    ends, windows, search = [], [], _upper._WindowEnds
+    monkeypatch.setattr(_upper, "threshold_end", lambda *of: ends.append(of) or threshold_end(*of))
+    monkeypatch.setattr(_upper, "_WindowEnds", lambda *of: windows.append(of) or search(*of))
     assert lp.mcdp_interval(None, scores, **options) == exact
-    assert 0 < len(calls) < 15
+    assert 0 < len(windows) < 15
+    assert ends
+    assert epsilon > 0.0 or len(ends) < 15

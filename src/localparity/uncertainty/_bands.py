@@ -481,17 +481,25 @@ def upper_ends(pairs: Sequence[MeasuredPair], error: float) -> FloatArray:
     """What MCDP of each pair (rows) is at most at each epsilon.
 
     Each end holds by itself, but for a probability `error`, and the ends of one pair never rise with epsilon.
+    Of many pairs, those that are not highest at any epsilon may have wider ends.
     """
     highest = _threshold_ends(pairs, (1.0 - _FOR_WINDOWS) * error)
     measured = np.array([pair.most for pair in pairs])
     windows = band_ends(pairs, measured, _FOR_WINDOWS * error, upper=True)
     # A band that may fail in one direction fails half as often.
     radii = pair_radii(pairs, 2.0 * (_FOR_WINDOWS - _FOR_END) * error)
-    for ends, pair, end, radius in zip(windows, pairs, highest.tolist(), radii.tolist(), strict=True):
+    ends = np.minimum(highest[:, None], windows)
+    most = np.zeros(ends.shape[1])
+    for number, index in enumerate(np.argsort(-highest)):
+        pair = pairs[index]
+        if number >= _MOST_CLOSE and (ends[index] <= most).all():
+            continue
         if pair.groups[1] is not EVERYONE:
-            search = _WindowEnds(pair, end, radius, error)
-            ends[:] = [search(epsilon) for epsilon in pair.epsilons.tolist()]
-    return np.minimum(highest[:, None], windows)
+            search = _WindowEnds(pair, float(highest[index]), float(radii[index]), error)
+            closer = [search(epsilon) for epsilon in pair.epsilons.tolist()]
+            ends[index] = np.minimum(closer, highest[index])
+        most = np.maximum(most, ends[index])
+    return ends
 
 
 class _WindowEnds:
