@@ -27,7 +27,7 @@ test: $(VENV)/.docs
 	@took=; for stage in "lint pages" unit; do \
 		start=$$(date +%s); \
 		$(MAKE) --no-print-directory -j2 $$stage || exit 1; \
-		took="$$took$$(printf '%6d s  %s' $$(($$(date +%s) - start)) $$stage)\n"; \
+		took="$$took$$(printf '%6d s  %s' $$(($$(date +%s) - start)) "$$stage")\n"; \
 	done; printf "$$took"
 
 lint: $(VENV)/.development
