@@ -293,10 +293,13 @@ def answer_of(
     if max_mcdp is not None:
         requirement: dict[str, Any] = {"required_groups": required_groups, "not_assessed": not_assessed}
         bound = bound_result(audit, max_mcdp, decide_by=decide_by, **requirement)
-        compared = bound_pair(audit, "lower" if bound.verdict == "above" else decide_by)
-        clearest = None if compared == pair else _pair_gap(audit, pair, place, people)
-        worst, allowed = _pair_gap(audit, compared, 0, people), not_assessed == "allow"
-        verdict = verdict_sentence(audit, bound, worst, clearest, allowed=allowed)
+        compared, allowed = bound_pair(audit, decide_by), not_assessed == "allow"
+        worst, surest = _pair_gap(audit, compared, 0, people), None
+        if bound.verdict == "above" and worst.low <= max_mcdp:  # as of few people, whose gap may be small
+            surest = _pair_gap(audit, bound_pair(audit, "lower"), 0, people)
+        elif compared != pair:
+            surest = _pair_gap(audit, pair, place, people)
+        verdict = verdict_sentence(audit, bound, worst, surest, allowed=allowed)
     auc, average_precision = accuracy(audit)
     interval = pair.intervals[place]
     return Answer(

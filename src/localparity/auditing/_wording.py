@@ -358,9 +358,9 @@ def subject_of(audit: Audit) -> tuple[str, ...]:
 
 
 def verdict_sentence(
-    audit: Audit, bound: BoundResult, pair: PairGap, clearest: PairGap | None, *, allowed: bool
+    audit: Audit, bound: BoundResult, pair: PairGap, surest: PairGap | None, *, allowed: bool
 ) -> str:
-    """Whether the bound holds, of which pair, and which gap is the clearest where that is another.
+    """Whether the bound holds, of which pair, and which gap shows it or is the clearest where that is another.
 
     `allowed` is whether groups may go unassessed.
     """
@@ -381,9 +381,11 @@ def verdict_sentence(
     elif bound.verdict == "undecided":
         end = "estimate" if bound.decide_by == "estimate" else f"{bound.decide_by} end"
         sentences.append(f"The {end} {'passes' if bound.passes else 'fails'}.")
-    if clearest is not None:
-        size = f"{points(clearest.gap)} ({outward_points(clearest.low, clearest.high, unit=False)})"
-        sentences.append(f"Clearest gap: {clearest.higher} and {clearest.lower}, {size}.")
+    if surest is not None:
+        size = f"{points(surest.gap)} ({outward_points(surest.low, surest.high, unit=False)})"
+        shows = bound.verdict == "above" and pair.low <= bound.max_mcdp
+        name = "Clearly above it" if shows else "Clearest gap"
+        sentences.append(f"{name}: {surest.higher} and {surest.lower}, {size}.")
     return " ".join(sentences)
 
 
