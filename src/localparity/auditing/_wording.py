@@ -360,7 +360,7 @@ def subject_of(audit: Audit) -> tuple[str, ...]:
 def verdict_sentence(
     audit: Audit, bound: BoundResult, pair: PairGap, surest: PairGap | None, *, allowed: bool
 ) -> str:
-    """Whether the bound holds, of which pair, and which gap shows it or is the clearest where that is another.
+    """Whether the bound holds, of which pair, and another pair that shows it or has the clearest gap.
 
     `allowed` is whether groups may go unassessed.
     """
