@@ -295,7 +295,7 @@ def answer_of(
         bound = bound_result(audit, max_mcdp, decide_by=decide_by, **requirement)
         compared, allowed = bound_pair(audit, decide_by), not_assessed == "allow"
         worst, surest = _pair_gap(audit, compared, 0, people), None
-        if bound.verdict == "above" and worst.low <= max_mcdp:  # as of few people, whose gap may be small
+        if bound.verdict == "above" and within_bound(worst.low, max_mcdp):  # as of few people
             surest = _pair_gap(audit, bound_pair(audit, "lower"), 0, people)
         elif compared != pair:
             surest = _pair_gap(audit, pair, place, people)

@@ -29,7 +29,7 @@ from localparity.auditing._provenance import AuditedFile, target_of
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import copies_of, copies_sentence, strata_of
-from localparity.metrics._within import verdict_on, verdict_text
+from localparity.metrics._within import verdict_on, verdict_text, within_bound
 from localparity.uncertainty._permutation import least_p_value
 
 if TYPE_CHECKING:
@@ -383,7 +383,7 @@ def verdict_sentence(
         sentences.append(f"The {end} {'passes' if bound.passes else 'fails'}.")
     if surest is not None:
         size = f"{points(surest.gap)} ({outward_points(surest.low, surest.high, unit=False)})"
-        shows = bound.verdict == "above" and pair.low <= bound.max_mcdp
+        shows = bound.verdict == "above" and within_bound(pair.low, bound.max_mcdp)
         name = "Clearly above it" if shows else "Clearest gap"
         sentences.append(f"{name}: {surest.higher} and {surest.lower}, {size}.")
     return " ".join(sentences)
