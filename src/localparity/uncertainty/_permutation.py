@@ -294,8 +294,8 @@ def parity_test(
 # table. Then as many people as the group has too many, picked at random, leave it, or as many as it lacks
 # join. Every group of the wanted size is as likely as any other.
 
-# A larger cell is drawn in parts: what is left of it by this, and the powers of two in the rest. All come from
-# uniform numbers, since numpy's own binomial draws other numbers in other versions.
+# A larger cell is drawn in parts: its remainder by this number, and the powers of two in the rest. Only
+# uniform numbers are drawn, since numpy's own binomial draws other numbers in other versions.
 _MOST_IN_TABLE = 512
 _BINS = 4096
 
@@ -306,7 +306,7 @@ def _in_table(sizes: IntArray) -> IntArray:
 
 
 def _of_power(power: int, share: float) -> tuple[int, FloatArray]:
-    """The least number of 2**power people who join, and the probabilities of at most that many, one more, ..."""
+    """The fewest of 2**power people who may join, and the probabilities of at most so many, one more, ..."""
     size = 2**power
     mode = int((size + 1) * share)
     reach = 60 + int(12.0 * np.sqrt(size * share * (1.0 - share)))  # beyond it nothing is left to round
