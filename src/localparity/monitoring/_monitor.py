@@ -453,7 +453,7 @@ class _Series:
             detector.restore(payload, "the evidence so far")
         new = self._state.look - detector.look
         looks = self._store.looks(detector.look + 1, self._state.look)
-        for name, payload in foretold(looks, new, "batches"):
+        for name, payload in foretold(looks, new, "reading batches"):
             if detector.add(Look.from_bytes(payload, name)) >= detector.needed:
                 detector.alarms[detector.newest] = detector.started()
         if new > 0:
