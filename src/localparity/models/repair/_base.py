@@ -48,7 +48,10 @@ _SKLEARN_TYPES = {
     "sklearn.tree._tree.Tree",
     "sklearn.utils._bunch.Bunch",
 }
-"""What fitted estimators of scikit-learn hold next to estimators, which skops trusts by itself; a dtype is an empty array."""
+"""What fitted estimators of scikit-learn hold next to estimators, which skops trusts by itself.
+
+A dtype is kept as an empty array.
+"""
 
 
 class RepairTransformer(FolderMixin, BaseEstimator):  # type: ignore[misc]
