@@ -294,8 +294,9 @@ class Monitor:
         twin = self.store.find("digest", digest)
         if twin is not None and not allow_duplicate:
             raise InputError(
-                f"batch {batch_id!r} has the same rows as batch {twin!r}, which was counted before; "
-                f"pass {setting(allow_duplicate=True)} to count it again"
+                f"has the same rows as batch {twin!r}, which was counted before; "
+                f"pass {setting(allow_duplicate=True)} to count it again",
+                file=f"batch {batch_id!r}",
             )
         removed = self._state().removed
         if removed is not None and period <= removed.last:
