@@ -204,7 +204,8 @@ def table(expected: Values, own: Values, replayed: Values) -> str:
         "the published code gives on the same splits. Made by",
         "`python -m benchmarks.faithful REFERENCE.csv STORE`; the single runs are in `faithful.csv`. A star",
         "marks a difference above 1.0 (AP) or 2.0 (MCDP). The last two columns are the differences where",
-        "training starts from the published code's own start.",
+        "training starts from the published code's own start. The runs came in with caf705b4, these with",
+        "c6508581.",
         "",
         "| data | method | strength | AP | reference | difference | MCDP(0) | reference | difference | "
         "| AP from its start | MCDP(0) from its start |",

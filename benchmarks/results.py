@@ -52,7 +52,6 @@ COMMANDS = {
     "promised": "python -m benchmarks.promised",
     "promises": "make promises",
     "ratio": "python -m benchmarks.ratio",
-    "repair": "python -m benchmarks.repair",
     "reproduce": "localparity reproduce (results/reproduce/README.md)",
     "search": SEARCHED,
     "search-utkface": SEARCHED,

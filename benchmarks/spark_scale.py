@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import localparity as lp
-from benchmarks._measure import add_busy, record_at, write_json
+from benchmarks._measure import add_busy, machine, record_at, write_json
 from benchmarks._series import local_spark
 from localparity.engines._spark import SparkScores
 from localparity.engines._table import ScoreColumns
@@ -44,6 +44,7 @@ def main() -> None:
     source = SparkScores(frame, ScoreColumns("p", ("g",)))
     plan = source.counted(source._cell(20))._jdf.queryExecution().toString()
     result = {
+        "machine": machine(),
         "rows": options.rows,
         "partitions": frame.rdd.getNumPartitions(),
         "seconds": seconds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from fractions import Fraction
 from importlib import import_module
@@ -139,3 +140,19 @@ def test_every_result_says_how_to_renew_it(monkeypatch: pytest.MonkeyPatch) -> N
     results = import_module("benchmarks.results")
     listed = {Path(name).stem for name in results.costly()}
     assert listed == results.COMMANDS.keys()
+
+
+def test_every_result_names_its_commit() -> None:
+    """A file, or a page that names it, says which commit was measured."""
+    folder = ROOT / "results"
+    kinds = (".md", ".csv", ".json")
+    texts = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.suffix in kinds}
+    measured = {
+        path: text
+        for path, text in texts.items()
+        if re.search(r"\b(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{7,8}\b", text)
+    }
+    for path in folder.iterdir():
+        name = path.name if path.is_file() else f"{path.name}/README.md"
+        pages = [page.stem for page, text in measured.items() if path.stem == page.stem or name in text]
+        assert pages or folder / name in measured, name

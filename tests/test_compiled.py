@@ -274,6 +274,33 @@ print(total.fast(Pair(np.ones(2), np.ones(3))), dict(total.dispatcher.stats.cach
 
 
 @pytest.mark.compiled
+def test_compiling_is_known_and_loading_is_not_taken_for_it(tmp_path: Path) -> None:
+    program = """
+from localparity import _compiled
+from loops import one_more
+
+class Begun(list):
+    begun = 0
+
+    def append(self, event):
+        Begun.begun += 1
+        super().append(event)
+        assert _compiled.is_compiling()
+
+_compiled._under_way = Begun()
+print(one_more.fast(1), Begun.begun, _compiled.is_compiling())
+"""
+    (tmp_path / "loops.py").write_text(
+        "from localparity._compiled import compiled\n\n\n@compiled\ndef one_more(number):\n    return number + 1\n"
+    )
+    command = [sys.executable, "-c", program]
+    runs = [
+        subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=True) for _ in range(2)
+    ]
+    assert [done.stdout for done in runs] == ["2 1 False\n", "2 0 False\n"]
+
+
+@pytest.mark.compiled
 def test_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Kernel, "_taken", _compiled.PATIENCE)
     kernel = Kernel(lambda numbers: numbers.sum(), False)

@@ -9,7 +9,7 @@ compiled. Either way gives the same bits, and only this module imports numba.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import cache, update_wrapper
 from threading import RLock
 from time import thread_time
 from types import FunctionType
@@ -80,6 +80,7 @@ class Kernel:
             if self._dispatcher is None:
                 from numba import njit
 
+                _watch_compiler()
                 options = {"nogil": True, "fastmath": self._fastmath}
                 try:
                     self._dispatcher = njit(cache=True, **options)(self._function)
@@ -121,6 +122,28 @@ class Kernel:
 def plain_seconds() -> float:
     """The seconds that calls have taken in plain Python; once they are compiled, it grows no more."""
     return Kernel._taken
+
+
+_under_way: list[object] = []
+
+
+def is_compiling() -> bool:
+    """Whether a loop is being compiled now, not only loaded from disk."""
+    return bool(_under_way)
+
+
+@cache
+def _watch_compiler() -> None:
+    from numba.core.event import Listener, register
+
+    class Watcher(Listener):
+        def on_start(self, event: object) -> None:
+            _under_way.append(event)
+
+        def on_end(self, event: object) -> None:
+            _under_way.pop()
+
+    register("numba:compile", Watcher())
 
 
 def _count(given: Any) -> int:

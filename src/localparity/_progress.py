@@ -82,7 +82,7 @@ class Forecast:
 def foretold(items: Iterable[T], total: int, unit: str) -> Iterator[T]:
     """The items, with a forecast while they are worked on; `unit` names them, as in "comparing pairs"."""
     doing, _, units = unit.partition(" ")
-    with Forecast(total, f"{doing} {total:,} {units}") as forecast:
+    with Forecast(total, f"{doing} {total:,} {units}" if total != 1 else unit) as forecast:
         for item in items:
             yield item
             forecast.advance()
@@ -216,10 +216,17 @@ def _bar(**options: Any) -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+    from localparity._compiled import is_compiling  # which imports numpy
+
+    class Known(TextColumn):
+        def render(self, task: Any) -> Any:
+            text = super().render(task)
+            return type(text)("compiling, once on this machine") if is_compiling() else text
+
     # A name of a file or a group is no markup.
     title, text = (
         TextColumn("{task.description}", markup=False),
-        TextColumn("{task.fields[text]}", markup=False),
+        Known("{task.fields[text]}", markup=False),
     )
     share, left = TextColumn("{task.percentage:>3.0f}%"), TimeRemainingColumn()
     columns = (title, BarColumn(20), share, TimeElapsedColumn(), left, TextColumn("left"), text)

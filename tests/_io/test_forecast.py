@@ -145,6 +145,34 @@ def test_a_terminal_has_a_bar_with_the_time_left_and_nothing_after(
     assert shown.endswith("\x1b[2K")  # erased
 
 
+def test_the_bar_says_when_loops_are_compiled(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first audit on a machine took a minute, at 0%, and nothing said why."""
+    monkeypatch.setattr(_forecast, "_SHORT", 0.0)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setattr("localparity._compiled._under_way", ["a loop"])
+    with bar_on_terminal(), Forecast(4, "reading"):
+        for _ in range(200):
+            if "once on this machine" in capsys.readouterr().err:
+                break
+            time.sleep(0.02)
+        else:
+            pytest.fail("nothing is said")
+
+
+def test_one_unit_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was "comparing 1 pairs of groups"."""
+    begun: list[str] = []
+    monkeypatch.setattr(_forecast._Lines, "begin", lambda _, forecast: begun.append(forecast.doing))
+    monkeypatch.setattr(_forecast._Lines, "advance", lambda *_: None)
+    for total in (1, 2):
+        with forecasts_to(begun.append):
+            list(foretold(range(total), total, "comparing pairs of groups"))
+    assert begun == ["comparing pairs of groups", "comparing 2 pairs of groups"]
+
+
 def test_short_work_has_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
     with bar_on_terminal(), Forecast(4, "reading") as forecast:
         forecast.advance(4)

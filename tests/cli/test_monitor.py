@@ -104,7 +104,7 @@ def test_rows_in_another_order_are_the_same_rows(tmp_path: Path, scores: Path) -
     assert run("append", folder, scores, *COLUMNS).returncode == 0
     again = run("append", folder, other, *COLUMNS)
     assert again.returncode == 2
-    assert "has the same rows as batch" in again.stderr
+    assert again.stderr.startswith(f"error: {other} has the same rows as batch")
 
 
 def test_the_bound_is_kept_and_a_change_is_said(tmp_path: Path, scores: Path) -> None:

@@ -66,6 +66,7 @@ def test_the_people_held_out_decide_the_exit_code(people: Path, tmp_path: Path) 
 def test_few_rows_are_said_to_be_few(people: Path, tmp_path: Path) -> None:
     found = run("repair", people, *AWARE, "--max-mcdp", 0.02, "--out", tmp_path / "model")
     assert "only more rows can tell" in found.stdout
+    assert "undecided at the bound of 2.00% (the estimate fails)" in found.stdout
 
 
 def test_weights_criteria_and_windows(people: Path, tmp_path: Path) -> None:

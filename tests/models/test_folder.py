@@ -19,6 +19,7 @@ import pytest
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -104,6 +105,7 @@ def of_scikit_learn(classifier: Any) -> RepairedClassifier:
         HistGradientBoostingClassifier(max_iter=5),
         CalibratedClassifierCV(LogisticRegression(max_iter=2000)),
         KNeighborsClassifier(),
+        make_pipeline(SimpleImputer(), LogisticRegression(max_iter=2000)),  # which keeps a dtype
     ],
 )
 def test_load_brings_back_a_repaired_pipeline_of_scikit_learn(classifier: Any, tmp_path: Path) -> None:

@@ -185,9 +185,10 @@ def _verdict(comparison: ModelComparison, outcome: Outcome) -> tuple[bool, str]:
         return not comparison.dominating, comparison.sentences[0]
     verdict, bound = comparison.verdict(outcome), f"the bound of {percent(comparison.max_mcdp)}"
     assert verdict is not None
-    return outcome in comparison.within_on_test, (
+    passes = outcome in comparison.within_on_test
+    return passes, (
         f"{outcome.name}: on test data MCDP({comparison.epsilon:g}) is "
-        f"{percent(outcome.test.mcdp)}, {verdict_text(verdict, bound)}"
+        f"{percent(outcome.test.mcdp)}, {verdict_text(verdict, bound, passes=passes)}"
     )
 
 

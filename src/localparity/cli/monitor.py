@@ -329,13 +329,18 @@ def append(
         rows = Predictions.read(
             batch_rows(table, columns, policy), **named, score_range=kept.score_range, min_groups=1
         )
-        is_new = kept.append(
-            rows,
-            at=when,
-            batch_id=_hash_of(table) if batch_id is None else batch_id,
-            columns=named,
-            allow_duplicate=allow_duplicate,
-        )
+        try:
+            is_new = kept.append(
+                rows,
+                at=when,
+                batch_id=_hash_of(table) if batch_id is None else batch_id,
+                columns=named,
+                allow_duplicate=allow_duplicate,
+            )
+        except InputError as error:
+            if batch_id is None:  # then it is a digest, which nobody knows
+                error.file = shown_address(batch)
+            raise
         if is_new:
             counted.append(shown_address(batch))
         else:

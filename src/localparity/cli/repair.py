@@ -121,7 +121,8 @@ def _summary(card: ModelCard, file: str, out: Path) -> list[str]:
     assert test is not None
     assert test.interval is not None
     assert test.noise_floor is not None
-    relation = verdict_text(verdict_on(test.interval, bound), f"the bound of {percent(bound)}")
+    verdict, passes = verdict_on(test.interval, bound), within_bound(test.mcdp, bound)
+    relation = verdict_text(verdict, f"the bound of {percent(bound)}", passes=passes)
     lines = [
         f"{file}: {card.fitted_on.rows:,} rows to fit on, {test.rows:,} held out; compared: "
         f"{CRITERION_WORDS[card.criterion]}.",

@@ -31,15 +31,20 @@ def within_bound(mcdp: float, max_mcdp: float) -> bool:
     return bool(mcdp <= allowed(max_mcdp))
 
 
-def verdict_text(verdict: Verdict, bound: str) -> str:
-    """Return a verdict in a sentence.
+def verdict_text(verdict: Verdict, bound: str, *, passes: bool | None = None) -> str:
+    """Return a verdict in a sentence; where it is undecided, also whether the estimate `passes`.
 
     Examples
     --------
     >>> verdict_text("above", "the bound"), verdict_text("undecided", "the bound")
     ('above the bound', 'undecided at the bound')
+    >>> verdict_text("undecided", "the bound", passes=False)
+    'undecided at the bound (the estimate fails)'
     """
-    return f"undecided at {bound}" if verdict == "undecided" else f"{verdict} {bound}"
+    if verdict != "undecided":
+        return f"{verdict} {bound}"
+    estimate = "" if passes is None else f" (the estimate {'passes' if passes else 'fails'})"
+    return f"undecided at {bound}{estimate}"
 
 
 class _Ends(Protocol):

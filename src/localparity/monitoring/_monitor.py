@@ -294,8 +294,9 @@ class Monitor:
         twin = self.store.find("digest", digest)
         if twin is not None and not allow_duplicate:
             raise InputError(
-                f"batch {batch_id!r} has the same rows as batch {twin!r}, which was counted before; "
-                f"pass {setting(allow_duplicate=True)} to count it again"
+                f"has the same rows as batch {twin!r}, which was counted before; "
+                f"pass {setting(allow_duplicate=True)} to count it again",
+                file=f"batch {batch_id!r}",
             )
         removed = self._state().removed
         if removed is not None and period <= removed.last:
@@ -453,7 +454,7 @@ class _Series:
             detector.restore(payload, "the evidence so far")
         new = self._state.look - detector.look
         looks = self._store.looks(detector.look + 1, self._state.look)
-        for name, payload in foretold(looks, new, "batches"):
+        for name, payload in foretold(looks, new, "reading batches"):
             if detector.add(Look.from_bytes(payload, name)) >= detector.needed:
                 detector.alarms[detector.newest] = detector.started()
         if new > 0:

@@ -1,4 +1,4 @@
-"""Mutation testing of `localparity.metrics` and `localparity.uncertainty`: ``make mutants``.
+"""Mutation testing of `localparity.counts`, `metrics` and `uncertainty`: ``make mutants``.
 
 Every small change that cosmic-ray's operators make to a line (a mutant) must make a test fail. A mutant that
 survives is a line that no test holds; it is answered by a test, or `explained.toml` says why no test can.

@@ -35,8 +35,8 @@ def main() -> int:
     known = journal.known()
     rows = [(mutant, known.get(mutant.digest)) for mutant in chosen]
     whole = options.sample is None and not options.files
-    if whole:
-        write_results(rows)
+    if not options.files:
+        write_results(rows, of=mutants)
     tried = [(mutant, row) for mutant, row in rows if row is not None]
     survivors = sum(row["result"] == "survived" for _, row in tried)
     print(f"{len(rows)} mutants, {len(tried) - survivors} killed, {survivors} survived")

@@ -80,8 +80,8 @@ def unexplained(rows: Sequence[Row], *, whole: bool) -> list[str]:
     return problems
 
 
-def write_results(rows: Sequence[tuple[Mutant, dict[str, Any] | None]]) -> None:
-    """Write every mutant that was tried to `mutants.csv`; to `mutants.md` how many there are, and the survivors."""
+def write_results(rows: Sequence[tuple[Mutant, dict[str, Any] | None]], *, of: Sequence[Mutant]) -> None:
+    """Write what was tried `of` all mutants to `mutants.csv`; to `mutants.md` how many there are, and the survivors."""
     known = explanations()
     tried = [(mutant, row) for mutant, row in rows if row is not None]
     file = io.StringIO()
@@ -97,7 +97,9 @@ def write_results(rows: Sequence[tuple[Mutant, dict[str, Any] | None]]) -> None:
         "`localparity.counts`, `localparity.metrics` and `localparity.uncertainty`, whether a test fails. A change that\n"
         "makes the tests run for ever, or crash, counts as killed."
     )
-    counts = _counts(Counter(mutant.file for mutant, _ in rows), tried)
+    if len(rows) < len(of):
+        text += f"\n\nA sample, the same each time: {len(rows):,} of {len(of):,} mutants (`--sample {len(rows)}`)."
+    counts = _counts(Counter(mutant.file for mutant in of), tried)
     write_page("mutants", "Mutants", text, counts, _survivors(tried, known))
 
 

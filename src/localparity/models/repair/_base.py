@@ -30,6 +30,7 @@ NAMES = Names("y", "scores", "sensitive_features", "sample_weight")
 _CONFIDENCE = 0.95
 _SKOPS = "estimator.skops"
 _SKLEARN_TYPES = {
+    "numpy.dtype",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
     "sklearn.calibration._TemperatureScaling",
@@ -47,7 +48,10 @@ _SKLEARN_TYPES = {
     "sklearn.tree._tree.Tree",
     "sklearn.utils._bunch.Bunch",
 }
-"""What fitted estimators of scikit-learn hold next to estimators, which skops trusts by itself."""
+"""What fitted estimators of scikit-learn hold next to estimators, which skops trusts by itself.
+
+A dtype is kept as an empty array.
+"""
 
 
 class RepairTransformer(FolderMixin, BaseEstimator):  # type: ignore[misc]
