@@ -164,7 +164,11 @@ def test_constant_scores_have_no_p_value() -> None:
 def test_a_headline_starts_with_a_capital_and_reads_as_a_sentence() -> None:
     """Groups of a file are called black, f and Male; a headline said "f people" and "Male people"."""
     scores = np.concatenate([np.linspace(0.4, 1.0, 300), np.linspace(0.0, 0.6, 300)])
-    starts = {("black", "asian"): "Black people", ("f", "m"): "People of group f", ("Male", "Female"): "Males"}
+    starts = {
+        ("black", "asian"): "Black people",
+        ("f", "m"): "People of group f",
+        ("Male", "Female"): "Males",
+    }
     for names, start in starts.items():
         options: dict[str, Any] = {"sensitive_features": np.repeat(names, 300), "n_resamples": 19}
         assert lp.audit(None, scores, **options).answer.headline.startswith(f"{start} are ")
@@ -175,7 +179,9 @@ def test_shares_with_a_decimal_stand_beside_a_gap_with_one() -> None:
     scores = np.repeat([0.0, 1.0, 0.0, 1.0], [514, 486, 546, 454])
     groups = np.repeat(["old", "young"], 1000)
     answer = lp.audit(None, scores, sensitive_features=groups, n_resamples=0).answer
-    assert answer.rates.startswith("Largest gap: 3.2 points between old and young, 48.6% against 45.4% above ")
+    assert answer.rates.startswith(
+        "Largest gap: 3.2 points between old and young, 48.6% against 45.4% above "
+    )
 
 
 def test_nothing_found_says_what_could_have_been() -> None:

@@ -309,8 +309,9 @@ class Window:
     def __repr__(self) -> str:
         names = [group_text(group) for group in (self.higher, self.lower) if group is not None]
         ahead = f", {' ahead of '.join(names)}" if names else ""
-        run = f"{self.low:.4g} to {self.high - 1.0 if self.whole else self.high:.4g}"
-        return f"{100 * self.gap:.1f} points, cutoffs {run}{ahead}"
+        first, last = f"{self.low:.4g}", f"{self.high - 1.0 if self.whole else self.high:.4g}"
+        run = f"cutoff {first}" if first == last else f"cutoffs {first} to {last}"
+        return f"{100 * self.gap:.1f} points, {run}{ahead}"
 
     @property
     def sentence(self) -> str:
