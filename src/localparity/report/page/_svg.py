@@ -23,8 +23,6 @@ _LONGEST_NAME = 28
 _FAR_LEFT, _FAR_RIGHT, _WIDE_GAP = 0.2, 0.75, 0.2
 _WORDS, _LINE = 0.2, 0.05
 """How wide a few words are, and half a line of them, as shares of a drawing."""
-_LONGEST_MARK, _LAST = 4, 0.95
-"""A longer mark at the end of an axis, such as a date, would be cut off by the edge of a narrow screen."""
 _WHOLE_RANGE = 0.95
 """A window of so much of the range is not shaded: it would colour the whole drawing."""
 _FEW_SCORES = 21
@@ -113,8 +111,7 @@ class Drawing:
             self.line("grid" if y else "axis", (low, y), (high, y))
             self.text("tick end", low, y, text, dx=-8, dy=0.35)
         for x, text in x_marks:
-            wide = len(text) > _LONGEST_MARK and self.x(x) > _LAST
-            self.text("tick end" if wide else "tick middle", x, 0.0, text, dx=8.0 * wide, dy=1.5)
+            self.text("tick middle", x, 0.0, text, dy=1.5)
 
     def svg(self, label: str) -> str:
         """The whole drawing, with what it shows in words."""
