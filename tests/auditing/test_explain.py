@@ -513,7 +513,6 @@ def test_the_command_refuses_one_group(tmp_path: Path) -> None:
 
 
 def test_page_notebook_and_json_say_the_same(tmp_path: Path) -> None:
-    pytest.importorskip("jinja2")
     table, group, score = people(1500)
     table.assign(p=score, sex=group).to_csv(tmp_path / "people.csv", index=False)
     page = tmp_path / "page.html"

@@ -280,7 +280,7 @@ class Explanation:
     def __str__(self) -> str:
         return "\n".join((*self.sentences, *(gap.sentence for gap in self.sets)))
 
-    def _repr_html_(self) -> str | None:
+    def _repr_html_(self) -> str:
         from localparity.report.page._notebook import explanation_html
 
         return explanation_html(self)

@@ -142,8 +142,8 @@ class ModelComparison:
     def __repr__(self) -> str:
         return f"ModelComparison({len(self.outcomes)} models, recommended: {self.recommended.name})"
 
-    def _repr_html_(self) -> str | None:
-        """The models for a notebook; nothing without the extra `report`."""
+    def _repr_html_(self) -> str:
+        """The models for a notebook."""
         from localparity.report.page._notebook import comparison_html
 
         return comparison_html(self)
@@ -371,7 +371,7 @@ class ModelComparison:
         return values
 
     def to_html(self, path: str | PathLike[str], *, about: Sequence[str] = (), force: bool = False) -> None:
-        """Write the comparison as one page that opens anywhere, offline. Needs the extra `report`.
+        """Write the comparison as one page that opens anywhere, offline.
 
         Parameters
         ----------
