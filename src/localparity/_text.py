@@ -157,13 +157,17 @@ def people_named(name: str) -> str:
 
     Examples
     --------
-    >>> people_named("Male"), people_named("older women"), people_named("> 34")
-    ('Male people', 'older women', 'people of group > 34')
+    >>> people_named("Asian"), people_named("older women"), people_named("Asian × Female")
+    ('Asian people', 'older women', 'Asian × Females')
+    >>> people_named("> 34"), people_named("f")
+    ('people of group > 34', 'people of group f')
     """
-    if not name[:1].isalpha():
+    if len(name) == 1 or not name[:1].isalpha():
         return f"people of group {name}"
-    words = name.split()
-    return isolated(name) if words[-1].lower() in _PLURALS else f"{isolated(name)} people"
+    last = name.split()[-1].lower()
+    if last in _PLURALS:
+        return isolated(name)
+    return isolated(f"{name}s") if f"{last}s" in _PLURALS else f"{isolated(name)} people"
 
 
 def points_text(gap: float) -> str:
@@ -293,16 +297,22 @@ def points(gap: float, beside: float | None = None) -> str:
 
 
 def outward_points(low: float, high: float, *, unit: bool = True) -> str:
-    """The ends of an interval in whole points, rounded outward; below one, to a decimal.
+    """The ends of an interval in whole points, rounded outward; below one, to the first digit.
 
     Examples
     --------
     >>> outward_points(0.1858, 0.2663), outward_points(0.0012, 0.0037), outward_points(0.0, 1.0, unit=False)
     ('18 to 27 points', '0.1 to 0.4 points', '0 to 100')
+    >>> outward_points(0.0003, 0.47)  # which keeps clear of 0
+    '0.03 to 47 points'
     """
-    low_scale, high_scale = (10.0 if 0.0 < end < 0.0095 else 1.0 for end in (low, high))
-    first = math.floor(100.0 * low_scale * low + 1e-9) / low_scale
-    last = math.ceil(100.0 * high_scale * high - 1e-9) / high_scale
+    first = math.floor(100.0 * low + 1e-9)
+    for decimals in range(1, 7):
+        if first or not 0.0 < low < 0.0095:
+            break
+        first = math.floor(100.0 * low * 10.0**decimals + 1e-9) / 10.0**decimals
+    scale = 10.0 if 0.0 < high < 0.0095 else 1.0
+    last = math.ceil(100.0 * scale * high - 1e-9) / scale
     return f"{first:g} to {last:g}" + (" points" if unit else "")
 
 

@@ -118,7 +118,7 @@ def test_who_is_not_assessed_is_all_that_leaves_a_bound_undecided() -> None:
     """A gate passed with "undecided" and an interval that lay within the bound."""
     audit = three_groups()
     verdict = answer_of(audit, 0.2, not_assessed="allow").verdict or ""
-    missed = "Not assessed (allowed): c (fewer than 10 people)."
+    missed = "Not assessed, which is allowed: c (fewer than 10 people)."
     assert verdict.startswith(f"Undecided at the bound of 20 points. {missed} The others are within it: ")
     assert verdict.count("Not assessed") == 1
 
@@ -159,6 +159,29 @@ def test_constant_scores_have_no_p_value() -> None:
     assert audit.answer.headline == "Cannot be told: the scores are all the same"
     assert audit.answer.sure == "Nothing was tested."
     assert {line.split()[-1] for line in repr(audit).splitlines()[3:]} == {"-"}
+
+
+def test_a_headline_starts_with_a_capital_and_reads_as_a_sentence() -> None:
+    """Groups of a file are called black, f and Male; a headline said "f people" and "Male people"."""
+    scores = np.concatenate([np.linspace(0.4, 1.0, 300), np.linspace(0.0, 0.6, 300)])
+    starts = {
+        ("black", "asian"): "Black people",
+        ("f", "m"): "People of group f",
+        ("Male", "Female"): "Males",
+    }
+    for names, start in starts.items():
+        options: dict[str, Any] = {"sensitive_features": np.repeat(names, 300), "n_resamples": 19}
+        assert lp.audit(None, scores, **options).answer.headline.startswith(f"{start} are ")
+
+
+def test_shares_with_a_decimal_stand_beside_a_gap_with_one() -> None:
+    """A page said "3 points, 49.0% against 45.5%"."""
+    scores = np.repeat([0.0, 1.0, 0.0, 1.0], [514, 486, 546, 454])
+    groups = np.repeat(["old", "young"], 1000)
+    answer = lp.audit(None, scores, sensitive_features=groups, n_resamples=0).answer
+    assert answer.rates.startswith(
+        "Largest gap: 3.2 points between old and young, 48.6% against 45.4% above "
+    )
 
 
 def test_nothing_found_says_what_could_have_been() -> None:
@@ -320,7 +343,7 @@ def test_a_required_group_that_is_not_assessed_is_never_within(
     assert allowed is not None
     assert (allowed.verdict, allowed.passes) == (answer.bound.verdict, True)
     above_all = answer_of(audit, 0.0, "estimate", required_groups=required, not_assessed="allow")
-    assert ("Not assessed (allowed): " in str(above_all.verdict)) == bool(names)
+    assert ("Not assessed, which is allowed: " in str(above_all.verdict)) == bool(names)
     above = above_all.bound
     assert above is not None
     assert not above.passes
@@ -337,7 +360,7 @@ def test_people_without_a_group_are_not_assessed_unless_they_cannot_change_the_a
     bound = answer_of(audit, 0.2, required_groups=["a", "b"]).bound
     assert bound is not None
     assert bound.passes == (not bound.not_assessed) == passes
-    assert bound.not_assessed == (() if passes else (f"{missing:,} without a group",))
+    assert bound.not_assessed == (() if passes else (f"{missing:,} people without a group",))
 
 
 def test_what_is_not_assessed_has_two_words() -> None:

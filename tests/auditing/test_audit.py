@@ -157,7 +157,7 @@ def test_tiny_cells_do_not_silence_the_audit_of_large_ones(compas: lp.Audit) -> 
     assert max(small.values()) < 20
     answer = compas.answer
     assert answer.headline == (
-        "African-American × Male people are 27 points more likely than Caucasian × Male people to score above "
+        "African-American × Males are 27 points more likely than Caucasian × Males to score above "
         "5, which is the worse outcome"
     )
     assert (answer.largest.gap, answer.largest.too_small) == (0.75, True)

@@ -109,15 +109,60 @@ def test_few_people_without_a_counterpart_are_left_out() -> None:
     assert "left out" in gap.sentence
 
 
+def of_rare_jobs(share: float) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """People of three common jobs, and of jobs of two people each, of whom one group has the better paid."""
+    table, group, score = people(2000)
+    rare = np.random.default_rng(1).random(2000) < share
+    paid = score > np.median(score)
+    group = np.where(rare, np.where(paid, "b", "a"), group)
+    place = np.arange(2000) // 2 % 500
+    own = np.array([f"job {number} {is_paid}" for number, is_paid in zip(place, paid, strict=True)])
+    return table.assign(job=np.where(rare, own, table["job"])), group, score
+
+
+def test_people_of_rare_categories_have_no_counterpart() -> None:
+    table, group, score = of_rare_jobs(0.05)
+    common = table["job"].isin(["nurse", "clerk", "driver"]).to_numpy()
+    why = lp.explain(score, table, sensitive_features=group, random_state=0)
+    gap = next(gap for gap in why.features if gap.name == "job")
+    assert gap.without_counterpart == pytest.approx(max(np.mean(~common[group == name]) for name in "ab"))
+    assert gap.remaining.estimate == pytest.approx(
+        standardised_mcdp(score[common], group[common], table["job"].to_numpy()[common]), abs=1e-12
+    )
+    for both in why.sets:  # people who are alike in several features are alike in each
+        assert both.without_counterpart >= gap.without_counterpart - 1e-12
+    table, group, score = of_rare_jobs(0.3)
+    (gap,) = lp.explain(score, table[["job"]], sensitive_features=group, random_state=0).features
+    assert gap.remaining is None
+    assert "do not overlap" in str(gap.reason)
+
+
+def test_many_categories_of_enough_people_are_cells_of_their_own() -> None:
+    rng = np.random.default_rng(0)
+    job = rng.integers(0, 260, 12_000)
+    better = job % 2 == 0
+    group = np.where(rng.random(12_000) < np.where(better, 0.7, 0.3), "b", "a")
+    score = (0.4 * better + 0.6 * rng.random(12_000)).round(2)
+    jobs = pd.DataFrame({"job": [f"job {number}" for number in job]})
+    (gap,) = lp.explain(score, jobs, sensitive_features=group, random_state=0).features
+    expected = lp.within_strata(
+        lp.Predictions.from_arrays(None, score, sensitive_features=group), jobs["job"], n_resamples=0
+    )
+    assert gap.without_counterpart == 0.0
+    assert gap.remaining.estimate == pytest.approx(expected.standardised[0], abs=1e-12)
+
+
 def test_columns_that_cannot_explain_are_named() -> None:
     table, group, score = people()
     label = (score > 0.5).astype(int)
     wrong = table.assign(one=1, id=range(600), key=[f"k{i}" for i in range(600)], p=score, y=label, who=group)
     wrong = wrong.assign(points=100 * score, risk=1 - score, band=np.digitize(score, [0.3, 0.7]))
+    wrong["blank"] = np.nan
     wrong["some_id"] = np.where(np.arange(600) % 10 == 0, np.nan, np.arange(600))
     why = lp.explain(score, wrong, sensitive_features=group, y_true=label, random_state=0)
     assert why.left_out == {
         "one": "is constant",
+        "blank": "has no values",
         "id": "looks like an identifier",
         "key": "looks like an identifier",
         "p": "is the score",

@@ -88,7 +88,7 @@ def test_people_see_the_numbers_the_verdict_and_the_page(
     context.route("**/*", only_loopback)
     page = context.new_page()
     page.goto(f"{server}/#/experiments/{experiment}/runs/{run_id}")
-    for text in ("mcdp_0.05_high", "more likely than Female people to score above ", VERDICT):
+    for text in ("mcdp_0.05_high", "more likely than Females to score above ", VERDICT):
         page.get_by_text(text).first.wait_for()
     page.screenshot(path=tmp_path / "run.png")
     page.goto(f"{server}/#/experiments/{experiment}/runs/{run_id}/artifacts/localparity/audit.html")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import localparity as lp
-from typed_commands import BARE, only_audit, run
+from typed_commands import BARE, _run, only_audit, run
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +83,21 @@ def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code
     found = run("audit", scores, "--score", "p", "--group", "sex", "--resamples", 0, *options)
     assert found.returncode == code
     assert verdict in found.stderr
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_terminal_shows_a_verdict_once(scores: Path, options: list[str]) -> None:
+    """It stood on the screen twice: in the answer, and in the line for logs."""
+
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    screen = Screen()
+    asked = ["audit", scores, "--score", "p", "--group", "sex", "--resamples", 0, "--max-mcdp", 0.0]
+    assert _run([*asked, *options], {}, screen, screen) == 1
+    found = " ".join(screen.getvalue().split())
+    assert found.count("FAIL ") + found.count("fail: ") == 1
 
 
 @pytest.mark.parametrize(

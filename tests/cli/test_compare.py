@@ -64,6 +64,7 @@ def test_the_screen_has_what_to_use_first_and_a_row_a_model() -> None:
         "  MCDP(0) of 2 people held out  points        90%     AP    AUC  bound",
         "  boosted trees                    2.0     1 to 4  0.800  0.900  within",
         "  ERM                             20.0   10 to 30  0.800  0.900  above",
+        "  expected under parity            1.0",
         "",
         "  left out    DiffMCDP: no way",
         "              Trained on 4 people, chosen on 2. Rows are assumed to be",

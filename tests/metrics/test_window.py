@@ -38,8 +38,8 @@ from localparity.results import Window
         ),
         (
             Window(2.0, 3.0, 0.0004, "a", "b", ("a", "b"), whole=True),
-            "At a cutoff of 2, a people are at least 0.04 points more likely than b people to score above "
-            "it.",
+            "At a cutoff of 2, people of group a are at least 0.04 points more likely than people of group b to "
+            "score above it.",
         ),
     ],
 )
@@ -152,11 +152,11 @@ def test_who_has_the_better_outcome_depends_on_what_a_high_score_means() -> None
     where = "At every cutoff from 0.23 to 0.329, "
     assert window.sentence == window.sentence_for(None) == window.sentence_for()
     assert window.sentence_for("better") == (
-        where + "Female people are at least 27 points less likely than Male people to score above it, "
+        where + "Females are at least 27 points less likely than Males to score above it, "
         "which is the better outcome."
     )
     assert window.sentence_for("worse") == (
-        where + "Male people are at least 27 points more likely than Female people to score above it, "
+        where + "Males are at least 27 points more likely than Females to score above it, "
         "which is the worse outcome."
     )
     turning = Window(0.1, 0.2, 0.5, None, None, ("a", "b"))

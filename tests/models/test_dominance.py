@@ -210,6 +210,9 @@ def test_terminal_page_and_json_say_the_same(
     comparison = replace(dominated, baseline=replace(dominated.baseline, margin=margin))
     shown = terminal(comparison)
     assert max(map(len, shown.splitlines())) <= 80
+    floor = comparison.recommended.test.noise_floor
+    assert floor is not None
+    assert f"expected under parity {100.0 * floor:.1f}" in joined(shown)
     comparison.to_html(tmp_path / "page.html", about=["people.csv"])
     page = (tmp_path / "page.html").read_text()
     text = unescape(re.sub(r"<[^>]+>", "", page))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
+from localparity.report.page._svg import RateCurves
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +65,28 @@ def test_a_notebook_shows_drawings(rows: lp.Predictions, tmp_path: Path) -> None
         assert html.count('class="plot"') == 1
         assert "<script" not in html
         assert "<b>" not in html
+
+
+def test_the_words_of_a_gap_keep_clear_of_steep_curves() -> None:
+    """Over COMPAS, "24 points" was written across the upper curve."""
+    cutoffs = np.linspace(0.0, 1.0, 11)
+    for drop, beside in ((0.2, True), (1.0, False)):
+        upper = 0.9 - drop * cutoffs.clip(0.0, 0.9)
+        curves = RateCurves(
+            score_range=(0.0, 1.0),
+            whole=False,
+            names=("a", "b"),
+            cutoffs=cutoffs,
+            shares=(upper, np.clip(upper - 0.25, 0.0, 1.0)),
+            cutoff=0.4,
+            rates=(0.9 - 0.4 * drop, 0.65 - 0.4 * drop),
+        )
+        (words,) = [part for part in curves.drawing().parts if 'class="points"' in part]
+        middle = f'y="{100.0 * (0.225 + 0.4 * drop):.2f}%"'
+        assert (middle in words) == beside
+
+
+def test_a_table_of_many_pairs_says_whose_its_numbers_are() -> None:
+    scores = np.repeat([0.2, 0.5, 0.9], 40) + np.tile(np.linspace(0.0, 0.1, 40), 3)
+    audit = lp.audit(None, scores, sensitive_features=np.repeat(["a", "b", "c"], 40), n_resamples=0)
+    assert "The largest of 3 pairs, at epsilon 0 a and b:" in repr(audit).splitlines()

@@ -162,7 +162,7 @@ def test_rich_prints_an_audit(audit: lp.Audit) -> None:
 
     console = Console(width=120, file=io.StringIO())
     console.print(audit)
-    assert "m people are 67 points more likely" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert "People of group m are 67 points more likely" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_many_clear_pairs_are_folded_and_none_is_lost() -> None:

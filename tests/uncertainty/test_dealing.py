@@ -36,6 +36,19 @@ def test_the_table_is_that_of_the_binomial_distribution(share: float, size: int)
     )
 
 
+@pytest.mark.parametrize("share", [1e-6, 0.3, 0.97])
+def test_large_cells_are_drawn_in_powers_of_two_from_uniform_numbers_alone(share: float) -> None:
+    """Methods of numpy that draw from other distributions draw other numbers in other versions."""
+    sizes = np.array([5, 512, 513, 700, 9000, 123_456_789])
+    found = BinomialTable(share, sizes).draw(sizes, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    expected = binom.ppf(rng.random(sizes.size), np.where(sizes > 512, sizes % 512, sizes), share)
+    for power in range(9, 27):
+        has = (sizes > 512) & (sizes // 2**power % 2 == 1)
+        expected[has] += binom.ppf(rng.random(has.sum()), 2**power, share)
+    np.testing.assert_array_equal(found, np.maximum(expected, 0))
+
+
 @pytest.mark.parametrize("people", [[3, 1, 5], [40, 0, 200], [700, 300, 9000]])
 @pytest.mark.parametrize("shares", [[0.5, 0.5], [0.1, 0.9], [0.2, 0.3, 0.1, 0.4]])
 def test_a_deal_is_hypergeometric_and_keeps_the_sizes(people: list[int], shares: list[float]) -> None:

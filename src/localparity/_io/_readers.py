@@ -407,7 +407,7 @@ class Files:
             raise InputError(f"one workbook is read at a time, got {self.name}")
         file = self.paths[0]
         if not Path(file).is_file():
-            raise InputError(f"cannot be read: there is no file {file}", file=file)
+            raise InputError("does not exist", file=file)
         names, columns = read_sheet(file, self._sheet)
         self._register(_SHEET, dict(zip(self._distinct(names), columns, strict=True)))
         return _SHEET
@@ -460,7 +460,7 @@ class Files:
         for path in self.paths:
             found = self._fetch(f"SELECT file FROM glob({quote_text(path)}) ORDER BY file")["file"].tolist()
             if not found:
-                raise InputError(f"cannot be read: there is no file {path}", file=self.name)
+                raise InputError("does not exist", file=path)
             files += map(str, found)
         return files
 

@@ -170,8 +170,10 @@ def as_scores(y_score: ArrayLike, score_range: ScoreRange, name: Argument = "y_s
     if lowest < low or highest > high:
         row = int(np.argmax((values < low) | (values > high)))
         low, high = score_range
+        limits = setting("score_range")
         raise InputError(
-            f"must be inside {setting('score_range')} ({low}, {high}), got {values[row]} {at_row(name, row)}",
+            f"must be inside {limits} ({low}, {high}), got {values[row]} {at_row(name, row)}; "
+            f"give {limits} the range that scores can have",
             name,
             row=row,
         )

@@ -210,7 +210,7 @@ class Answer:
     >>> census = lp.datasets.make_census(5000, random_state=0)
     >>> audit = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
     >>> print(audit.answer.headline)
-    Male people are 30 points more likely than Female people to score above 0.251
+    Males are 30 points more likely than Females to score above 0.251
     >>> print(audit.answer.rates, "|", audit.answer.sure)
     76% against 46% | True gap 25 to 33 points (95%). Chance: fewer than 1 in 1,000.
     """
@@ -295,7 +295,7 @@ def answer_of(
         bound = bound_result(audit, max_mcdp, decide_by=decide_by, **requirement)
         compared, allowed = bound_pair(audit, decide_by), not_assessed == "allow"
         worst, surest = _pair_gap(audit, compared, 0, people), None
-        if bound.verdict == "above" and worst.low <= max_mcdp:  # as of few people, whose gap may be small
+        if bound.verdict == "above" and within_bound(worst.low, max_mcdp):  # as of few people
             surest = _pair_gap(audit, bound_pair(audit, "lower"), 0, people)
         elif compared != pair:
             surest = _pair_gap(audit, pair, place, people)
@@ -534,5 +534,6 @@ def _not_assessed(
     if missing.groups and missing.missing_groups != "group":
         place = audit.findings.index(finding)
         if bounds is None or not within_bound(bounds.bounds[place].high, max_mcdp):
-            names.append(f"{missing.groups:,} without a group")
+            who = "people" if audit.counts.clusters is None else "rows"
+            names.append(f"{missing.groups:,} {who} without a group")
     return tuple(names)

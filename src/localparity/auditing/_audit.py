@@ -111,7 +111,7 @@ class Audit:
     >>> audit.passes(0.10), audit.passes(0.50)
     (False, True)
     >>> print(audit.findings[0].window.sentence)
-    At a cutoff of 0.2512, Male people are at least 30 points more likely than Female people to score
+    At a cutoff of 0.2512, Males are at least 30 points more likely than Females to score
     above it.
     """
 

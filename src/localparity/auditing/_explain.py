@@ -65,7 +65,7 @@ _LEAST_CLUSTERS = 20
 _ROWS_BY_CELL, _MOST_CELLS = 10, 100
 _ROWS_BY_QUANTILE, _MOST_QUANTILES = 20, 50
 _ROWS_BY_FINER, _MOST_FINER = 200, 250
-_RARE, _MOST_CATEGORIES = 10, 200
+_RARE, _RARE_TO_MODELS = 10, 25
 _MODEL_CELLS, _ROWS_BY_PART, _MOST_PARTS = 250, 5_000, 4
 _LEAST_PROBABILITY, _MANY_PEOPLE = 0.05, 10_000
 _LEAST_CUTOFFS, _MOST_CUTOFFS, _MOST_NUMBERS = 16, 64, 2e7
@@ -482,7 +482,7 @@ def _unfit(
         values, codes = np.unique(np.asarray(column.coded.codes)[rows], return_inverse=True)
         same = next((what for what, other in others.items() if _is_same(codes, other, rows)), None)
         if values.size == 1:
-            reasons[column.name] = "is constant"
+            reasons[column.name] = "has no values" if _is_empty(column) else "is constant"
         elif not column.is_text and np.array_equal(np.asarray(column.values)[rows], scores):
             reasons[column.name] = "is the score"
         elif same is not None:
@@ -495,6 +495,11 @@ def _unfit(
         name, reason = next(iter(reasons.items()))
         raise InputError(f"must have a feature that can explain a gap; column {name!r} {reason}", "X")
     return reasons
+
+
+def _is_empty(column: FeatureColumn) -> bool:
+    """Whether all values are missing; such a column is read as numbers."""
+    return not column.is_text and bool(np.isnan(np.asarray(column.values, dtype=np.float64)).all())
 
 
 def _is_same(codes: IntArray, values: Any, rows: IntArray) -> bool:
@@ -745,13 +750,23 @@ class _Search:
         finer = min(least // _ROWS_BY_FINER, _MOST_FINER)
         most = int(np.clip(least // _ROWS_BY_CELL, 2, max(_MOST_CELLS, finer)))
         self.people, self.confidence, self.rng = people, confidence, rng
-        self.cells = {column.name: _cells_of(column, rows, most) for column in columns}
         parts = int(np.clip(least // _ROWS_BY_PART, 1, _MOST_PARTS))
         self.texts = {column.name for column in columns if column.is_text}
-        self.inputs = {
-            column.name: _model_inputs(_cells_of(column, rows, parts * _MODEL_CELLS), parts)
-            for column in columns
-        }
+        self.cells: dict[str, IntArray] = {}
+        self.inputs: dict[str, list[IntArray]] = {}
+        self.rare: dict[str, BoolArray] = {}
+        self.rare_to_models: dict[str, BoolArray] = {}
+        for column in columns:
+            name = column.name
+            if column.is_text:
+                codes = np.asarray(column.coded.codes)[rows]
+                self.cells[name], self.rare[name] = _common_categories(codes, _RARE, codes.size)
+                seen, self.rare_to_models[name] = _common_categories(codes, _RARE_TO_MODELS, _MODEL_CELLS)
+                self.inputs[name] = [seen]
+            else:
+                numbers = np.asarray(column.values, dtype=np.float64)[rows]
+                self.cells[name] = _number_cells(numbers, most)
+                self.inputs[name] = _model_inputs(_number_cells(numbers, parts * _MODEL_CELLS), parts)
         self.quantiles = int(np.clip(least // _ROWS_BY_QUANTILE, 2, max(_MOST_QUANTILES, finer)))
         self.rarest = _LEAST_PROBABILITY * min(1.0, float(np.sqrt(_MANY_PEOPLE / people.codes.size)))
         size = people.groups * (people.groups - 1) // 2 * people.cutoffs.size
@@ -825,8 +840,13 @@ class _Search:
         """The people to whom somebody in every group is alike."""
         people = self.people
         if len(names) == 1:
-            return _in_all_groups(self.cells[names[0]], people.codes, people.groups)
-        return np.asarray((told.mean(axis=0) > self.rarest * people.shares).all(axis=1))
+            (name,) = names
+            alike = _in_all_groups(self.cells[name], people.codes, people.groups)
+            return alike & ~self.rare[name] if name in self.texts else alike
+        alike = np.asarray((told.mean(axis=0) > self.rarest * people.shares).all(axis=1))
+        for name in self.texts.intersection(names):
+            alike &= ~self.rare_to_models[name]
+        return alike
 
     def _balances(self, names: tuple[str, ...], told: FloatArray, alike: BoolArray) -> list[list[_Balance]]:
         """One balance for one feature; for several, two by stage, each of two models of different people."""
@@ -943,20 +963,18 @@ class _Search:
             yield order
 
 
-def _cells_of(column: FeatureColumn, rows: IntArray, most: int) -> IntArray:
-    """The cell of each row: a category, rare ones together, or a quantile; missing values have a cell too."""
-    if column.is_text:
-        codes, cells, counts = np.unique(
-            np.asarray(column.coded.codes)[rows], return_inverse=True, return_counts=True
-        )
-        common = np.argsort(-counts, kind="stable")[:_MOST_CATEGORIES]
-        is_common = np.isin(np.arange(codes.size), common) & (counts >= _RARE)
-        cells = np.where(is_common[cells], cells, codes.size)
-    else:
-        numbers = np.asarray(column.values, dtype=np.float64)[rows]
-        known = ~np.isnan(numbers)
-        cells = np.full(rows.size, most)
-        cells[known] = _quantile_cells(numbers[known], most)
+def _common_categories(codes: IntArray, least: int, most: int) -> tuple[IntArray, BoolArray]:
+    """The category of each row, the rare ones together, and who is in one of these, alike to nobody known."""
+    _, cells, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    common = np.argsort(-counts, kind="stable")[:most]
+    rare = ~np.isin(cells, common[counts[common] >= least])
+    return np.unique(np.where(rare, counts.size, cells), return_inverse=True)[1], rare
+
+
+def _number_cells(numbers: FloatArray, most: int) -> IntArray:
+    """The quantile of each number; missing ones have a cell, too."""
+    known, cells = ~np.isnan(numbers), np.full(numbers.size, most)
+    cells[known] = _quantile_cells(numbers[known], most)
     return np.unique(cells, return_inverse=True)[1]
 
 

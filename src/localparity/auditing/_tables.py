@@ -162,6 +162,14 @@ def summary_of(audit: Audit) -> str:
     rows = [(f"{audit.findings[place].epsilon:g}", *numbers_of(audit, place)) for place in places]
     lines = [f"{a:>9}  {b:>7}  {c:>17}  {d}" for a, b, c, d in (head, *rows)]
     answer = audit.answer
+    if len(audit.pairs) > 1:
+        first = audit.findings[0]
+        worst = audit.worst_pair(first)
+        among = "" if worst.label is None else f" with label {worst.label}"
+        names = pair_text(worst.groups) + among
+        lines.insert(
+            0, f"The largest of {len(audit.pairs):,} pairs, at epsilon {audit.findings[0].epsilon:g} {names}:"
+        )
     return "\n".join([answer.headline, f"{answer.rates}. {answer.sure}", *lines])
 
 

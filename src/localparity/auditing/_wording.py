@@ -29,7 +29,7 @@ from localparity.auditing._provenance import AuditedFile, target_of
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import copies_of, copies_sentence, strata_of
-from localparity.metrics._within import verdict_on, verdict_text
+from localparity.metrics._within import verdict_on, verdict_text, within_bound
 from localparity.uncertainty._permutation import least_p_value
 
 if TYPE_CHECKING:
@@ -191,13 +191,12 @@ class Words:
         if self.audit.higher_is is not None:
             among = f", which is the {self.audit.higher_is} outcome{among}"
         epsilon = self.audit.findings[self.place].epsilon
-        if first is None or second is None:  # which a test of many windows may find where one shows nothing
-            return f"{_people_of(window.groups[0])} and {_people_of(window.groups[1])} differ{among}"
         names = [_people_of(group) for group in window.groups]
-        if first.name != group_text(window.groups[0]):
+        if first is not None and first.name != group_text(window.groups[0]):
             names.reverse()
-        if names[0].startswith("people "):
-            names[0] = capitalised(names[0])
+        names[0] = capitalised(names[0])
+        if first is None or second is None:  # which a test of many windows may find where one shows nothing
+            return f"{names[0]} and {names[1]} differ{among}"
         if epsilon == 0.0:
             than = f"{points(window.gap, self.max_mcdp)} more likely than {names[1]}"
             return f"{names[0]} are {than} to score above {self._cutoff()}{among}"
@@ -219,11 +218,14 @@ class Words:
         first, second = self.spot.first, self.spot.second
         if first is None or second is None or first.share_above is None or second.share_above is None:
             return "No cutoff has a gap between the groups"
-        size = points(self.pair.mcdp[self.place], self.max_mcdp)
+        found = self.pair.mcdp[self.place]
+        size = points(found, self.max_mcdp)
         shares = against(first.share_above, second.share_above, exactly="." in size)
         if self.status == "disparity":
             at = "" if self.audit.findings[self.place].epsilon == 0.0 else f" above {self._cutoff()}"
             return f"{shares}{at}"
+        if "." in shares and "." not in size:
+            size = f"{100.0 * found:.1f} points"
         gap = f"{size} between {first.name} and {second.name}"
         small = any(pair.too_small for pair in self.audit.pairs) and not self.pair.too_small
         judged = " that can be judged" if small else ""
@@ -369,7 +371,7 @@ def verdict_sentence(
     between = f"{pair.higher} ({pair.people[0]:,} {people}) and {pair.lower} ({pair.people[1]:,})"
     size = f"{points(pair.gap, bound.max_mcdp)} ({outward_points(pair.low, pair.high, unit=False)})"
     found = f"{between} differ by {size}{among_label(audit, pair.label)}."
-    missed = f"Not assessed ({'allowed' if allowed else 'fails'}): {'; '.join(bound.not_assessed)}."
+    missed = f"Not assessed, which {'is allowed' if allowed else 'fails'}: {'; '.join(bound.not_assessed)}."
     assessed = verdict_on(audit.finding(bound.epsilon).interval, bound.max_mcdp)
     sentences = [f"{limit}: {found}"]
     if bound.could_be_chance:
@@ -383,7 +385,7 @@ def verdict_sentence(
         sentences.append(f"The {end} {'passes' if bound.passes else 'fails'}.")
     if surest is not None:
         size = f"{points(surest.gap)} ({outward_points(surest.low, surest.high, unit=False)})"
-        shows = bound.verdict == "above" and pair.low <= bound.max_mcdp
+        shows = bound.verdict == "above" and within_bound(pair.low, bound.max_mcdp)
         name = "Clearly above it" if shows else "Clearest gap"
         sentences.append(f"{name}: {surest.higher} and {surest.lower}, {size}.")
     return " ".join(sentences)
@@ -447,7 +449,8 @@ def _commands(audit: Audit, status: str, max_mcdp: float | None, within: bool) -
     if status == "undecided":
         steps = [Step("See how many people it takes", _plan(audit, most))]
     elif max_mcdp is not None and within:
-        steps = [Step("Or fit a model with a smaller disparity", _fit(audit, most, "repair", "repaired"))]
+        fit = Step("Or fit a model with a smaller disparity", _fit(audit, most, "repair", "repaired"))
+        return _that_work(_watch(audit, most), fit)
     elif status == "none found" and max_mcdp is None:
         steps = []
     else:

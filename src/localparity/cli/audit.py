@@ -350,7 +350,7 @@ def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, 
     pairs = asked.pairs is None or asked.pairs == "all" or asked.pairs.isdecimal()
     got = "neither" if asked.score is None else "both"
     rates = asked.scoring or asked.cutoff is not None or asked.decision is not None
-    scores = f"must name the column of the scores, or --model a folder that makes them, got {got}"
+    scores = f"must name the column of the scores, or --model a folder that makes them; got {got}"
     wrong = (
         (repeated, "FILE", f"{repeated} is named twice"),
         (not pairs, "--pairs", f"must be a number or all, got {asked.pairs!r}"),
@@ -362,7 +362,7 @@ def _complaints(asked: AuditAsked, files: Sequence[str]) -> Iterator[tuple[str, 
         (target and not model, "--target", "needs --model; use --label with --score"),
         (target and asked.label is not None, "--target", "cannot be used with --label; give one of them"),
         (model and engine != "duckdb", "--engine", f"must be duckdb with --model, got {engine}"),
-        (not asked.group, "--group", "must name the column of the groups, got None"),
+        (not asked.group, "--group", "must name the column of the groups"),
         (asked.decision and asked.cutoff is not None, "--decision", "cannot be used with --cutoff"),
         *(
             (given and not rates, option, "needs --scoring-rates, --cutoff or --decision")
@@ -416,7 +416,8 @@ def audit(*, ctx: typer.Context, files: FilesArgument = None, asked: AuditAsked)
         document = replace(document, audits=audits)
     _hint(document.audits, tables, asked)
     _show(document, asked)
-    passed = _tell_verdicts(document)
+    on_screen = len(files) == 1 and asked.form == "text" and not asked.json
+    passed = _tell_verdicts(document, read=on_screen and sys.stdout.isatty() and sys.stderr.isatty())
     _write(document, asked)
     if not passed:
         raise typer.Exit(1)
@@ -505,8 +506,8 @@ def _show(document: Document, asked: AuditAsked) -> None:
         Console().print(TerminalDocument(document, asked.verbose, listed))
 
 
-def _tell_verdicts(document: Document) -> bool:
-    """Say of each file whether it is within the bound; whether all are."""
+def _tell_verdicts(document: Document, *, read: bool) -> bool:
+    """Say of each file whether it is within the bound, unless that was read just above; whether all are."""
     passed = True
     for name in document.audits:
         answer = document.answer(name)
@@ -515,9 +516,10 @@ def _tell_verdicts(document: Document) -> bool:
             continue
         passed = passed and bound.passes
         whose = f"{name}: " if len(document.audits) > 1 else ""
-        lower = " --decide-by lower fails only what chance does not explain."
-        advice = lower if bound.could_be_chance else ""
-        note(f"{'pass' if bound.passes else 'fail'}: {whose}{answer.verdict}{advice}")
+        said = "" if read else f"{'pass' if bound.passes else 'fail'}: {whose}{answer.verdict}"
+        lower = "--decide-by lower fails only what chance does not explain."
+        if line := " ".join(filter(None, (said, lower if bound.could_be_chance else ""))):
+            note(line)
         breakdown = breakdown_of(document.audits[name], bound.max_mcdp)
         for sentence in () if breakdown is None else breakdown.sentences:
             note(sentence)

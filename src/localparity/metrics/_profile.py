@@ -293,8 +293,8 @@ class Window:
     Examples
     --------
     >>> print(Window(2.0, 6.0, 0.25, higher="m", lower="f", groups=("f", "m"), whole=True).sentence)
-    At every cutoff from 2 to 5, m people are at least 25 points more likely than f people to score
-    above it.
+    At every cutoff from 2 to 5, people of group m are at least 25 points more likely than people of
+    group f to score above it.
     """
 
     low: float
@@ -309,8 +309,9 @@ class Window:
     def __repr__(self) -> str:
         names = [group_text(group) for group in (self.higher, self.lower) if group is not None]
         ahead = f", {' ahead of '.join(names)}" if names else ""
-        run = f"{self.low:.4g} to {self.high - 1.0 if self.whole else self.high:.4g}"
-        return f"{100 * self.gap:.1f} points, cutoffs {run}{ahead}"
+        first, last = f"{self.low:.4g}", f"{self.high - 1.0 if self.whole else self.high:.4g}"
+        run = f"cutoff {first}" if first == last else f"cutoffs {first} to {last}"
+        return f"{100 * self.gap:.1f} points, {run}{ahead}"
 
     @property
     def sentence(self) -> str:
@@ -333,8 +334,8 @@ class Window:
         --------
         >>> window = Window(2.0, 6.0, 0.25, "m", "f", ("f", "m"), whole=True)
         >>> print(window.sentence_for("worse"))
-        At every cutoff from 2 to 5, m people are at least 25 points more likely than f people to score
-        above it, which is the worse outcome.
+        At every cutoff from 2 to 5, people of group m are at least 25 points more likely than people
+        of group f to score above it, which is the worse outcome.
         """
         among = "" if self.label is None else f"among people with label {self.label}, "
         if self.gap == 0.0:

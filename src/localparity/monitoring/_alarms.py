@@ -128,8 +128,8 @@ class Detector:
     1. The evidence M is the sum over pairs of the mean over cutoffs, signs and bets.
 
     **The promise.** The null hypothesis is that MCDP(0) is at most `max_mcdp` in every period. Under it the
-    probability that M ever reaches 1 / r is at most r, for however many batches. This holds for all bounds
-    together: M decreases with the bound, so that any false alarm is one at the true MCDP, too.
+    probability that M ever reaches 1 / r is at most r, for however many batches, of a bound that was chosen
+    before them. The bets depend on the bound, so that a larger one does not always have less evidence.
 
     *Proof.* Under the null the expectation of :math:`E_t`, given everything before, is at most 1, because
     cutoffs, centres and bets rest on earlier batches, and the sizes and times of batches do not depend on

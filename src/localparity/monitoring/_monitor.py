@@ -170,11 +170,11 @@ class Monitor:
         Rows are assumed to be independent, and a group's rows of one period to be of one distribution, which
         may be another in other periods. An alarm says that MCDP has been above `max_mcdp`: in one period by
         itself, or by the evidence of all batches so far. The probability that a monitor ever raises a false
-        alarm, however long it runs, is at most `alarm_rate`, if MCDP is within the bound in every period; it
-        holds for all bounds together. One period by itself spends a fifth of the rate. For epsilon > 0, the
-        evidence is against this: every window of scores has a cutoff at which the gap is within the bound in
-        every period. An alarm belongs to the period that was the newest when it was raised, and stays there.
-        Only periods that changed since the same was asked are measured again.
+        alarm, however long it runs, is at most `alarm_rate`, if MCDP is within the bound in every period, and
+        the bound was chosen before them. One period by itself spends a fifth of the rate. For epsilon > 0,
+        the evidence is against this: every window of scores has a cutoff at which the gap is within the bound
+        in every period. An alarm belongs to the period that was the newest when it was raised, and stays
+        there. Only periods that changed since the same was asked are measured again.
 
         Parameters
         ----------

@@ -276,7 +276,7 @@ def comparison_lines(comparison: ModelComparison, about: str, width: int = 80) -
     if baseline is not None:
         lines += _against_baseline(ranked, baseline, width)
     title = f"MCDP({comparison.epsilon:g}) of {comparison.rows[2]:,} people held out"
-    head, *names = _column([title, *comparison.measured], width - 46)
+    head, *names, parity = _column([title, *comparison.measured, "expected under parity"], width - 46)
     tests = comparison.measured.values()
     confidence = next(test.interval.confidence for test in tests if test.interval is not None)
     lines += [
@@ -287,12 +287,13 @@ def comparison_lines(comparison: ModelComparison, about: str, width: int = 80) -
         assert test.interval is not None
         word = verdict_on(test.interval, comparison.max_mcdp)
         lines.append(_model(f"{name}  {100.0 * test.mcdp:>6.1f}", test.interval, test, word))
-    lines.append(Text(""))
+    best = comparison.recommended.test
+    assert best.noise_floor is not None
+    lines += [_line(f"  {parity}  {100.0 * best.noise_floor:>6.1f}", "dim"), Text("")]
     for place, sentence in enumerate(others):
         lines += _marked("note" if place == 0 else "", sentence, width)
     for name, reason in comparison.left_out.items():
         lines += _marked("left out", f"{name}: {reason}", width, "dim")
-    best = comparison.recommended.test
     if best.accuracy is not None and best.brier is not None and best.calibration_error is not None:
         right = f"It is right for {percent(best.accuracy)} of the people held out, with a Brier score of "
         right += f"{best.brier:.3f} and a calibration error of {percent(best.calibration_error)}."

@@ -294,14 +294,36 @@ def parity_test(
 # table. Then as many people as the group has too many, picked at random, leave it, or as many as it lacks
 # join. Every group of the wanted size is as likely as any other.
 
+# A larger cell is drawn in parts: its remainder by this number, and the powers of two in the rest. Only
+# uniform numbers are drawn, since numpy's own binomial draws other numbers in other versions.
 _MOST_IN_TABLE = 512
 _BINS = 4096
+
+
+def _in_table(sizes: IntArray) -> IntArray:
+    """The part of each size that is read off the table."""
+    return np.where(sizes > _MOST_IN_TABLE, sizes % _MOST_IN_TABLE, sizes)
+
+
+def _of_power(power: int, share: float) -> tuple[int, FloatArray]:
+    """The fewest of 2**power people who may join, and the probabilities of at most so many, one more, ..."""
+    size = 2**power
+    mode = int((size + 1) * share)
+    reach = 60 + int(12.0 * np.sqrt(size * share * (1.0 - share)))  # beyond it nothing is left to round
+    above = np.arange(mode + 1, min(mode + reach, size) + 1)
+    below = np.arange(mode - 1, max(mode - reach, 0) - 1, -1)
+    odds = share / (1.0 - share)
+    rising = np.cumprod((size - above + 1) / above * odds)
+    falling = np.cumprod((below + 1) / (size - below) / odds)
+    chances = np.cumsum(np.concatenate([falling[::-1], [1.0], rising]))
+    return mode - below.size, chances / chances[-1]
 
 
 class BinomialTable:
     """Draws how many of the people of cells of some sizes join, each with the same probability."""
 
     def __init__(self, share: float, sizes: IntArray) -> None:
+        largest, sizes = int(sizes.max(initial=0)), _in_table(sizes)
         most = int(sizes.max(initial=0))
         of_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
         joined = np.arange(most + 1)
@@ -320,12 +342,13 @@ class BinomialTable:
             steps = np.bincount((below * _BINS).astype(np.int64), minlength=_BINS + 1)[:_BINS]
             known[size] = np.where(steps, -1, np.cumsum(steps) - steps)
         # The row's number is added, so that all rows together ascend.
-        self.share, self.cumulative, self.known = share, cumulative + np.arange(most + 1)[:, None], known
+        self.cumulative, self.known = cumulative + np.arange(most + 1)[:, None], known
+        powers = range(_MOST_IN_TABLE.bit_length() - 1, largest.bit_length())
+        self.powers = {power: _of_power(power, share) for power in powers if largest > _MOST_IN_TABLE}
 
     def draw(self, sizes: IntArray, rng: np.random.Generator) -> IntArray:
-        """How many people of cells of these sizes join; of large cells, by numpy's own binomial."""
-        large = np.flatnonzero(sizes > _MOST_IN_TABLE)
-        small = np.where(sizes > _MOST_IN_TABLE, 0, sizes) if large.size else sizes
+        """How many people of cells of these sizes join."""
+        small = _in_table(sizes)
         uniform = rng.random(sizes.size)
         parts = (uniform * _BINS).astype(np.int64)
         joined = self.known.ravel().take(small * _BINS + parts, mode="clip").astype(np.int64)
@@ -333,8 +356,9 @@ class BinomialTable:
         among = small[unknown]
         places = np.searchsorted(self.cumulative.ravel(), among + uniform[unknown], side="right")
         joined[unknown] = np.minimum(places - among * len(self.cumulative), among)
-        if large.size:
-            joined[large] = rng.binomial(sizes[large], self.share)
+        for power, (least, below) in self.powers.items():
+            large = np.flatnonzero((sizes > _MOST_IN_TABLE) & (sizes >> power & 1 == 1))
+            joined[large] += least + np.searchsorted(below, rng.random(large.size), side="right")
         return joined
 
 
@@ -351,13 +375,13 @@ class Dealer:
 
     def __init__(self, sizes: IntArray, people: IntArray) -> None:
         self.sizes, self.people = sizes, people
-        small = np.append(people[people <= _MOST_IN_TABLE], 0)
+        most = int(people.max(initial=0))
         # Once some are dealt out, a cell may have any smaller number of people left.
-        smaller = np.arange(1 + (small.max() if small.size > people.size else _MOST_IN_TABLE))
+        smaller = np.append(np.arange(1 + min(most, _MOST_IN_TABLE)), most)
         left = np.cumsum(sizes[::-1])[::-1]
         # For each group but the last, the share that it has of those who are not in a group before it.
         self.tables = [
-            BinomialTable(float(size / among), smaller if group else small)
+            BinomialTable(float(size / among), smaller if group else people)
             for group, (size, among) in enumerate(zip(sizes[:-1], left[:-1], strict=True))
         ]
 

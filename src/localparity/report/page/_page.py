@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 
 
 GLOSSARY = {
-    "adjusted": "Made larger to allow for all the pairs and window widths that were looked at together.",
     "ABCC": "The area between the two groups' curves: the difference averaged over all cutoffs.",
+    "adjusted": "Made larger to allow for all the pairs and window widths that were looked at together.",
     "bound": "The most that MCDP may be, set by whoever decides what is acceptable.",
     "Chance": "How often luck alone would show as much if the groups did not differ.",
     "cutoff": "A score that parts people: those above it are selected or flagged.",
@@ -201,8 +202,10 @@ def group_dots(model: PageModel) -> Dots:
         share, low, high = (None, None, None) if key is None else model.first_share(model.groups[key])
         note = f"{row.people:,}" + (", few people" if row.few else "")
         text, kind = "not shown" if share is None else whole_percent(share), "few" if row.few else ""
-        if key is not None and model.is_rough(model.groups[key]):
-            text = f"about {text}"
+        if share is not None and key is not None and model.is_rough(model.groups[key]):
+            off = model.off[model.groups[key]]
+            least, most = max(share - off, 0.0), min(share + off, 1.0)
+            text = f"{math.floor(100.0 * least)} to {math.ceil(100.0 * most)}%"
         dot = Dot(name=row.name, note=note, value=share, low=low, high=high, text=text, kind=kind, key=key)
         rows.append(dot)
     rows.sort(key=lambda row: -1.0 if row.value is None else row.value, reverse=True)
@@ -511,7 +514,7 @@ def _about(document: Document) -> list[str]:
 
 def chips_of(answer: Answer) -> list[str]:
     """What qualifies the finding of a model, in a few words each."""
-    chips = {"disparity": ["clear evidence"], "none found": ["no evidence"]}.get(answer.status, [])
+    chips = {"disparity": ["clear evidence"], "none found": ["no clear evidence"]}.get(answer.status, [])
     if answer.status == "disparity" and answer.low == 0.0:
         chips = ["differs, size unknown"]
     pairs = sum(answer.states.values())

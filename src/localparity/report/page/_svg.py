@@ -21,6 +21,8 @@ from localparity._types import FloatArray, ScoreRange
 _UNITS = 1000
 _LONGEST_NAME = 28
 _FAR_LEFT, _FAR_RIGHT, _WIDE_GAP = 0.2, 0.75, 0.2
+_WORDS, _LINE = 0.2, 0.05
+"""How wide a few words are, and half a line of them, as shares of a drawing."""
 _WHOLE_RANGE = 0.95
 """A window of so much of the range is not shaded: it would colour the whole drawing."""
 _FEW_SCORES = 21
@@ -256,7 +258,11 @@ class RateCurves:
         if self.chance is None:
             drawing.line("bracket", (self.cutoff, low), (self.cutoff, high))
             size = points(high - low, self.max_mcdp)
-            drawing.text(f"points{' end' * left}", self.cutoff, (high + low) / 2.0, size, **_moved(left))
+            room = self._has_room(left=left)
+            spot = (high + low) / 2.0 if room else high
+            drawing.text(
+                f"points{' end' * left}", self.cutoff, spot, size, **_moved(left, 0.35 if room else -1.65)
+            )
         else:
             drawing.text("direct", self.cutoff, high, "shaded: within chance", dx=10, dy=-2.1)
         first, second = (
@@ -268,6 +274,16 @@ class RateCurves:
         drawing.text(
             f"name second{' end' * (not right)}", self.cutoff, low, second, **_moved(not right, below)
         )
+
+    def _has_room(self, *, left: bool) -> bool:
+        """Whether the curves leave room for a few words next to the middle of the bracket."""
+        (bottom, top), middle = self.score_range, sum(self.rates) / 2.0
+        end = self.cutoff + (-1.0 if left else 1.0) * _WORDS * (top - bottom)
+        place = np.searchsorted(self.cutoffs, end, side="right") - 1
+        if place < 0:
+            return False
+        upper, lower = sorted((float(shares[place]) for shares in self.shares), reverse=True)
+        return lower < middle - _LINE if left else upper > middle + _LINE
 
 
 def _moved(left: bool, dy: float = 0.35) -> dict[str, float]:

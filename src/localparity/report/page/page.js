@@ -72,7 +72,9 @@ function startModel(model, number) {
       row.querySelector(".dot").style.left = `${100 * share}%`;
       if (bar) Object.assign(bar.style, { left: `${100 * from}%`, right: `${100 * (1 - to)}%` });
       Object.assign(value.dataset, bar ? { value: share, low: from, high: to } : { value: share });
-      value.textContent = `${off > 0.005 ? "about " : ""}${percent(share)}`;
+      /* Where few people are on one side of a cutoff, the share is known to lie in a range. */
+      const [least, most] = [Math.floor(100 * Math.max(0, share - off)), Math.ceil(100 * Math.min(1, share + off))];
+      value.textContent = off > 0.005 ? `${least} to ${most}%` : percent(share);
     }
   }
   const put = (element, attributes) => Object.entries(attributes).forEach(([key, value]) => element?.setAttribute(key, value));
@@ -107,7 +109,10 @@ function startModel(model, number) {
       return [start, start > here ? top : Math.max(curve(0, before(start)), curve(1, before(start))), -0.4];
     };
     const under = (long) => {
-      const start = Math.max(0, here - 10 - long), end = start + long;
+      /* On the far left there is room between the lines, if anywhere. */
+      const start = Math.max(0, here - 10 - long), end = start + long, beside = here + 10;
+      const between = [before(beside), after(beside + long)].every((place) => curve(upperSide, place) > bottom + 24 / tall);
+      if (here < 10 + long && beside + long <= width && (top - bottom) * tall > 64 && between) return [beside, bottom, -0.4];
       const y = end < here ? bottom : Math.min(curve(0, after(end)), curve(1, after(end)));
       return [start, Math.max(y, 20 / tall), 1];
     };
