@@ -147,11 +147,8 @@ def test_every_result_names_its_commit() -> None:
     folder = ROOT / "results"
     kinds = (".md", ".csv", ".json")
     texts = {path: path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.suffix in kinds}
-    measured = {
-        path: text
-        for path, text in texts.items()
-        if re.search(r"\b(?=\d*[a-f])(?=[a-f]*\d)[0-9a-f]{7,8}\b", text)
-    }
+    commit = re.compile(r'\b(commit|at|with|in)[":\s]+[0-9a-f]{7,8}\b')
+    measured = {path: text for path, text in texts.items() if commit.search(text)}
     for path in folder.iterdir():
         name = path.name if path.is_file() else f"{path.name}/README.md"
         pages = [page.stem for page, text in measured.items() if path.stem == page.stem or name in text]

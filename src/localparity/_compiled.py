@@ -143,7 +143,8 @@ def _watch_compiler() -> None:
         def on_end(self, event: object) -> None:
             _under_way.pop()
 
-    register("numba:compile", Watcher())
+    subscribe: Any = register  # which has no types
+    subscribe("numba:compile", Watcher())
 
 
 def _count(given: Any) -> int:

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import localparity as lp
-from localparity.metrics._profile import carried_half_widths, leading_runs
+from localparity._scale import rounding_of
+from localparity.metrics._profile import Runs, carried_half_widths, leading_runs
 from strategies import People, people
 
 EPS = float(np.finfo(np.float64).eps)
@@ -40,6 +41,27 @@ def test_a_run_that_is_longer_by_a_rounding_error_makes_no_step() -> None:
     # Half-widths that differ by less than two machine epsilons, half the resolution, are one.
     assert steps(2 * EPS) == [1.0, 0.0]
     assert steps(6 * EPS) == [1.0, 0.5, 0.0]
+
+
+def test_a_half_width_is_off_by_what_its_ends_are() -> None:
+    """Of a run from the bottom of the range, the half-width is all of its length; of others, half of it."""
+    runs = Runs(np.array([0.25, 0.125]), np.ones(2), np.array([0.0, 0.5]))
+    bottom, *off = rounding_of(np.array([0.0, 0.25, 0.5, 0.75]), 0.25, (1.0, 2.0))
+    assert runs.rounding(0.25, (1.0, 2.0)).tolist() == [bottom + off[0], 0.5 * (off[1] + off[2])]
+
+
+@pytest.mark.parametrize(("shorter_by", "steps"), [(0.0625 + EPS / 2, [0]), (0.0625 + EPS, [0, 1])])
+def test_what_is_longer_by_its_rounding_makes_no_step_and_by_more_does(
+    shorter_by: float, steps: list[int]
+) -> None:
+    runs = Runs(np.array([0.5 - shorter_by, 0.5]), np.array([1.0, 0.5]), np.zeros(2))
+    assert runs.steps(0.25, (0.0, 1.0)).tolist() == steps
+
+
+def test_a_short_run_at_the_bottom_is_not_taken_for_rounding() -> None:
+    """Its ends are small, so that they are off by far less than scores near 1."""
+    curve = lp.results.GapCurve(np.array([0.0, 3e-17, 1.0]), np.array([1.0, 0.0, 0.0]), ("a", "b"), (1, 1))
+    assert curve.mcdp_at(np.array([1e-17, 4e-17])).tolist() == [1.0, 0.0]
 
 
 def test_a_run_carries_a_window_that_is_shorter_by_more_than_half_the_resolution() -> None:
