@@ -276,7 +276,7 @@ class RateCurves:
         )
 
     def _has_room(self, *, left: bool) -> bool:
-        """Whether the curves leave room for a few words beside the middle of the bracket."""
+        """Whether the curves leave room for a few words next to the middle of the bracket."""
         (bottom, top), middle = self.score_range, sum(self.rates) / 2.0
         end = self.cutoff + (-1.0 if left else 1.0) * _WORDS * (top - bottom)
         place = np.searchsorted(self.cutoffs, end, side="right") - 1
