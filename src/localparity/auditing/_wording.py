@@ -447,7 +447,9 @@ def _commands(audit: Audit, status: str, max_mcdp: float | None, within: bool) -
     """Commands on the audited files, the most pressing first; arrays have none."""
     most = _USUAL_BOUND if max_mcdp is None else max_mcdp
     if status == "undecided":
-        steps = [Step("See how many people it takes", _plan(audit, most))]
+        steps = (
+            [] if audit.findings[0].too_wide else [Step("See how many people it takes", _plan(audit, most))]
+        )
     elif max_mcdp is not None and within:
         fit = Step("Or fit a model with a smaller disparity", _fit(audit, most, "repair", "repaired"))
         return _that_work(_watch(audit, most), fit)
