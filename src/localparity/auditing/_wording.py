@@ -224,8 +224,9 @@ class Words:
         if self.status == "disparity":
             at = "" if self.audit.findings[self.place].epsilon == 0.0 else f" above {self._cutoff()}"
             return f"{shares}{at}"
-        if "." in shares and "." not in size:
-            size = f"{100.0 * found:.1f} points"
+        read = round(100.0 * first.share_above, 1) - round(100.0 * second.share_above, 1)
+        if "." in shares and "." not in size and math.floor(read + 0.5) != round(100.0 * found):
+            size = f"{100.0 * found:.1f} points"  # the difference of the shares as they are read
         gap = f"{size} between {first.name} and {second.name}"
         small = any(pair.too_small for pair in self.audit.pairs) and not self.pair.too_small
         judged = " that can be judged" if small else ""
