@@ -301,10 +301,7 @@ class ModelComparison:
         if not best.met and not best.promise:
             return f"No model is within {bound} on validation data; the nearest is {words}."
         if best not in self.within_on_test:
-            return (
-                f"No clear choice: {words}. That is above {bound}, though it was the most accurate model "
-                "within it on validation data."
-            )
+            return f"No clear choice: the model chosen on validation data is above {bound}: {words}."
         if best.promise and best.test.interval is not None:
             sure = best.test.interval.confidence
             return f"Use {words}. It is within {bound} for new people with probability {sure:g}."

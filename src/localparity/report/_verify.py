@@ -661,7 +661,7 @@ def _page_sentences(document: Document) -> Iterator[str]:
 def _check_counts(
     plain: Mapping[str, Any], audits: Mapping[str, Audit], record: Mapping[str, Any]
 ) -> Iterator[Check]:
-    """Whether the numbers lie where the people in steps of scores let them lie."""
+    """Whether the numbers are possible with the people in each step of scores."""
     counts, same_methods = record["counts"], record["methods"] == METHODS
     for name, audit in audits.items():
         steps = counts[name]
@@ -673,9 +673,7 @@ def _check_counts(
             yield Check(*(("not checked", said + "may have none") if may else ("differs", said + "has none")))
             continue
         checked, wrong = _against_counts(audit, steps, same_methods=same_methods)
-        said = (
-            f"{checked} numbers of {name} lie where the counts, in steps of at least 10 people, let them lie"
-        )
+        said = f"{checked} numbers of {name} are possible with the counts, in steps of at least 10 people"
         yield _check(not wrong, said + _listed(wrong))
     if set(counts) != {one["name"] for one in plain["audits"]}:
         yield Check("differs", "the counts belong to other audits")
