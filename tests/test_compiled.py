@@ -22,10 +22,11 @@ from localparity._compiled import Kernel, compiled
 from localparity._validation._rows import all_inside, low_bytes
 from localparity.counts._coarsen import cell_numbers
 from localparity.counts._kernels import sort_into
-from localparity.counts._rows import KeyedRows
+from localparity.counts._rows import KeyedRows, _sort_packed
 from localparity.metrics import _exact
 from localparity.metrics._exact import CellTable
 from localparity.metrics._kernels import deciding_steps, profile_runs
+from localparity.metrics._profile import runs_of
 from localparity.models import MCDPObjective, ScoreRepair
 from localparity.models.repair import _kernels as blind_kernels
 from localparity.models.trees import _kernels as tree_kernels
@@ -54,15 +55,6 @@ def same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other or one != one)
 
 
-def copied(value: Any) -> Any:
-    """Arrays and generators anew, also those in tuples."""
-    if isinstance(value, tuple):
-        return value._make(map(copied, value)) if hasattr(value, "_make") else tuple(map(copied, value))
-    if isinstance(value, np.random.Generator):
-        return deepcopy(value)
-    return value.copy() if isinstance(value, np.ndarray) else value
-
-
 @pytest.fixture
 def run_both_ways(monkeypatch: pytest.MonkeyPatch) -> set[Kernel]:
     """Each call is made both ways, and fails where they differ in what they return or write; what was called."""
@@ -73,7 +65,7 @@ def run_both_ways(monkeypatch: pytest.MonkeyPatch) -> set[Kernel]:
 
     def call(kernel: Kernel, *values: Any) -> Any:
         called.add(kernel)
-        copies = copied(values)
+        copies = deepcopy(values)  # an array that is given twice stays one
         plain, found = kernel.plain(*copies), kernel.fast(*values)
         assert same(plain, found), (kernel.__name__, values, plain, found)
         assert same(copies, values), (kernel.__name__, copies, values)
@@ -89,6 +81,8 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
     scores = rng.beta(2 + groups, 3).round(decimals)
     weights = rng.integers(1, 4, rows) / 2
     low_bytes(300 * groups - 300, np.empty(rows, np.uint8))
+    assert _sort_packed(scores, groups.astype(np.uint8)) is not None
+    runs_of(np.linspace(0.0, 1.0, 1200), np.append(rng.normal(size=1199).cumsum(), 0.0))
     for typed in (scores, scores.astype(np.float32)):
         assert all_inside(typed, 0.0, 1.0)
         assert not all_inside(np.append(typed, np.nan), 0.0, 1.0)
@@ -209,7 +203,7 @@ def test_many_calls_are_compiled_once_they_have_taken_long(
         called.append("plain")
         clock[0] += 0.6 * _compiled.PATIENCE
 
-    kernel = Kernel(plain, False)
+    kernel = Kernel(plain, {})
     monkeypatch.setattr(kernel, "_dispatcher", lambda number: called.append("compiled"))
     for _ in range(4):
         kernel(1.0)
@@ -222,7 +216,7 @@ def test_a_loop_that_fails_has_taken_its_time(clock: list[float]) -> None:
         return number / 0
 
     with pytest.raises(ZeroDivisionError):
-        Kernel(fail, False)(1.0)
+        Kernel(fail, {})(1.0)
     assert Kernel._taken == 0.25
 
 
@@ -241,7 +235,7 @@ def test_loops_compile_where_nothing_can_be_kept_on_disk(monkeypatch: pytest.Mon
     assert isinstance(kernel, Kernel)
     assert kernel.dispatcher(-1) == 1
     # Without the lock in both cases, so that resamples run side by side.
-    assert asked == [{"cache": True, "nogil": True, "fastmath": False}, {"nogil": True, "fastmath": False}]
+    assert asked == [{"cache": True, "nogil": True}, {"nogil": True}]
 
 
 @pytest.mark.compiled
@@ -303,7 +297,7 @@ print(one_more.fast(1), Begun.begun, _compiled.is_compiling())
 @pytest.mark.compiled
 def test_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Kernel, "_taken", _compiled.PATIENCE)
-    kernel = Kernel(lambda numbers: numbers.sum(), False)
+    kernel = Kernel(lambda numbers: numbers.sum(), {})
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(kernel, [np.arange(size, dtype=np.float64) for size in range(8)]))
     assert found == [size * (size - 1) / 2 for size in range(8)]
@@ -322,7 +316,7 @@ class Pair(NamedTuple):
 
 
 def test_numbers_are_those_of_python_and_overflow_is_quiet() -> None:
-    kernel = Kernel(lambda number: (number > 0.0, Pair(number * number, np.ones(1))), False)
+    kernel = Kernel(lambda number: (number > 0.0, Pair(number * number, np.ones(1))), {})
     positive, pair = kernel.plain(np.float64(1e300))
     assert isinstance(pair, Pair)
     assert (type(positive), type(pair.number), pair.number) == (bool, float, np.inf)
@@ -332,7 +326,7 @@ def test_numbers_are_those_of_python_and_overflow_is_quiet() -> None:
 @pytest.mark.usefixtures("clock")
 def test_numbers_in_tuples_count(monkeypatch: pytest.MonkeyPatch) -> None:
     called = []
-    kernel = Kernel(lambda pair: called.append("plain"), False)
+    kernel = Kernel(lambda pair: called.append("plain"), {})
     monkeypatch.setattr(kernel, "_dispatcher", lambda pair: called.append("compiled"))
     for size in (_compiled.MANY - 2, _compiled.MANY - 1):
         kernel(Pair(1.0, np.empty(size)))

@@ -26,14 +26,19 @@ PATIENCE = 0.3
 """The seconds of processor time that all calls together may take in plain Python."""
 
 
-def compiled(function: F, *, fastmath: Any = False) -> F:
+def compiled(function: F, **options: Any) -> F:
     """A function of arrays and numbers that is compiled once that pays."""
-    return cast(F, Kernel(function, fastmath))
+    return cast(F, Kernel(function, options))
 
 
 def compiled_fast(function: F) -> F:
     """The same, free to reorder a maximum of numbers none of which is NaN."""
     return compiled(function, fastmath={"nnan", "nsz"})
+
+
+def compiled_inline(function: F) -> F:
+    """The same, for a few lines that compiled loops run a row: their code becomes part of the loop's."""
+    return compiled(function, forceinline=True)
 
 
 class Kernel:
@@ -42,10 +47,10 @@ class Kernel:
     _taken: ClassVar[float] = 0.0
     _lock: ClassVar[Any] = RLock()
 
-    def __init__(self, function: Callable[..., Any], fastmath: Any) -> None:
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         update_wrapper(self, function)
         self._function = function
-        self._fastmath = fastmath
+        self._options = {"nogil": True, **options}
         self._dispatcher: Any = None
         self._inside: Any = None
 
@@ -81,11 +86,10 @@ class Kernel:
                 from numba import njit
 
                 _watch_compiler()
-                options = {"nogil": True, "fastmath": self._fastmath}
                 try:
-                    self._dispatcher = njit(cache=True, **options)(self._function)
+                    self._dispatcher = njit(cache=True, **self._options)(self._function)
                 except RuntimeError:  # neither the package's folder nor the user's can be written to
-                    self._dispatcher = njit(**options)(self._function)
+                    self._dispatcher = njit(**self._options)(self._function)
             return self._dispatcher
 
     def _forget(self) -> None:
@@ -97,7 +101,7 @@ class Kernel:
             cache: Any = FunctionCache
             cache(self._function).flush()
         except (OSError, RuntimeError):
-            self._dispatcher = njit(nogil=True, fastmath=self._fastmath)(self._function)
+            self._dispatcher = njit(**self._options)(self._function)
 
     @property
     def _numba_type_(self) -> Any:
@@ -111,7 +115,7 @@ class Kernel:
 
                 inside = FunctionType(self._function.__code__, self._function.__globals__)
                 inside.__qualname__ = f"{self._function.__qualname__}_inside"
-                self._inside = njit(nogil=True, fastmath=self._fastmath)(inside)
+                self._inside = njit(**self._options)(inside)
             return self._inside._numba_type_
 
     def __reduce__(self) -> str:

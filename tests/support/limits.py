@@ -19,7 +19,6 @@ LIMITS: dict[str, Sequence[Any]] = {
     "_validation._groups._BUCKETS": [(2, 2), (16, 32)],
     "_validation._groups._ROWS": [3, 20],
     "_validation._groups._TRIES": [0, 1, 4],
-    "counts._rows._CHUNK": [1, 7, 2**14],
     "counts._rows._FEW_ROWS": [0, 2**9],
     "counts._rows._MANY_ROWS": [0, 2**17],
     "engines._duckdb._MOST_COUNTED": [0, 2**22],
@@ -55,6 +54,7 @@ LIMITS: dict[str, Sequence[Any]] = {
     "metrics._exact._BLOCKS": [(1,), (2, 1), (8, 2, 1), (8, 1)],
     "metrics._exact._CELLS_BY_ROOT": [1.0, 4.0],
     "metrics._exact._CUT": [2, 8],
+    "metrics._exact._FEW_PAIRS": [0, 60],
     "metrics._exact._FEW_ROWS": [0, 10],
     "metrics._exact._LEAST_PARTS": [1, 2, 16],
     "metrics._exact._MANY_OPENED": [0, 10],
@@ -83,7 +83,8 @@ COMPILED: dict[str, Sequence[Any]] = {
     "counts._kernels._FIRST_CELLS": [16, 40],
     "counts._kernels._MANY": [10, 2**16],
     "counts._kernels._MOST_CELLS": [40, 2**14],
-    "metrics._kernels._BLOCK": [1, 2, 32],
+    "metrics._kernels._BLOCK": [1, 2, 64],
+    "metrics._kernels._FEW_BLOCKS": [2, 3, 8],
     "metrics._kernels.CHUNK": [3, 2**11],
 }
 """Those that compiled loops hold, which see another number only where they run as they are written."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._compiled import compiled
+from localparity._compiled import compiled, compiled_inline
 from localparity._types import BoolArray, FloatArray, IntArray
 
 
@@ -142,23 +142,23 @@ def cells_of(scores: NDArray[Any], grid: Any, cells: NDArray[np.int32]) -> None:
         cells[row] = part_of(cells[row], bits, place)
 
 
-@compiled
+@compiled_inline
 def add_units(weight: float, limbs: IntArray, first: int) -> None:
     """Add a weight to a sum whose limbs, those of `localparity.counts._weights`, start at `first`."""
     bits: Any = np.float64(weight).view(np.int64)
     fraction = (bits & _FRACTION_MASK) | (_FRACTION_MASK + 1)
     place = (bits >> 52) - _UNIT_EXPONENT
-    if place < 0:
-        fraction >>= -place
-        place = 0
-    limb, offset = first + (place >> 5), place & 31
-    limbs[np.uint64(limb)] += (fraction << offset) & _LIMB_MASK
+    if not 0 <= place < 96:  # few weights are so small, or so large
+        fraction >>= max(-place, 0)
+        place = max(place, 0)
+    limb, offset = np.uint64(first + (place >> 5)), place & 31
     above = fraction >> (32 - offset)
-    if limb == first + 3:
-        limbs[np.uint64(limb + 1)] += above
+    limbs[limb] += (fraction << offset) & _LIMB_MASK
+    if place >= 96:
+        limbs[limb + np.uint64(1)] += above
     else:
-        limbs[np.uint64(limb + 1)] += above & _LIMB_MASK
-        limbs[np.uint64(limb + 2)] += above >> 32
+        limbs[limb + np.uint64(1)] += above & _LIMB_MASK
+        limbs[limb + np.uint64(2)] += above >> 32
 
 
 @compiled
@@ -228,6 +228,38 @@ def add_weights_at(places: IntArray, weights: FloatArray, limbs: IntArray) -> No
         sums = limbs[places[row]]
         add_units(weights[row], sums[0], 0)
         add_units(weights[row] * weights[row], sums[1], 0)
+
+
+# Sorting rows by score as whole numbers: the bits of a score before what it carries.
+
+
+@compiled
+def pack_rows(
+    bits: NDArray[Any], carried: NDArray[Any], least: np.uint64, shift: np.uint64, packed: NDArray[np.uint64]
+) -> Any:
+    """Write the bits of scores, less so many but not below 0, before what each of them carries.
+
+    Returns the highest bits of a score.
+    """
+    highest = least
+    for row in range(bits.size):
+        of_row = max(np.uint64(bits[row]), least)
+        highest = max(highest, of_row)
+        packed[row] = ((of_row - least) << shift) | np.uint64(carried[row])
+    return highest
+
+
+@compiled
+def unpack_rows(
+    packed: NDArray[np.uint64], least: np.uint64, shift: np.uint64, carried: NDArray[Any]
+) -> None:
+    """Turn these back: bits of scores, 0 where they were not above so many, and what each carries."""
+    mask = (np.uint64(1) << shift) - np.uint64(1)
+    for row in range(packed.size):
+        both = packed[row]
+        carried[row] = both & mask
+        above = both >> shift
+        packed[row] = above + least if above > np.uint64(0) else above
 
 
 # Sorting rows by score in a few passes: into cells first, then inside each of them.

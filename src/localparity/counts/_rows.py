@@ -16,7 +16,7 @@ from localparity._scale import clip_to_range
 from localparity._types import BoolArray, FloatArray, Group, IntArray
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison, check_sizes
-from localparity.counts._kernels import add_weights_at, count_sorted, sort_into
+from localparity.counts._kernels import add_weights_at, count_sorted, pack_rows, sort_into, unpack_rows
 from localparity.counts._weights import LIMBS, Units
 from localparity.predictions import Predictions
 
@@ -118,9 +118,6 @@ _FEW_ROWS = 2**9
 _MANY_ROWS = 2**17
 """With fewer rows, it is not worth measuring which sort is the faster one."""
 
-_CHUNK = 2**14
-"""So many rows at a time stay in the processor's cache from one step to the next."""
-
 
 def sort_rows(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Rows sorted by their scores, and what each of them carries; equal scores come in any order."""
@@ -146,33 +143,19 @@ def _sort_packed(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[A
         return None
     whole = np.dtype(f"u{scores.dtype.itemsize}")
     bits, width, lowest = scores.view(whole), int(carried.max()).bit_length(), 0
-    highest = int(bits.max())
+    packed, shift = np.empty(bits.size, dtype=np.uint64), np.uint64(width)
+    highest = int(pack_rows(bits, carried, np.uint64(0), shift, packed))
     if highest >> (8 * whole.itemsize - 1):
         return None  # some are negative, or -0.0
     if highest.bit_length() + width > 64:
         # Of scores other than 0, the first bits differ by little.
         lowest = int(bits.min(initial=highest, where=bits > 0)) - 1
-    if (highest - lowest).bit_length() + width > 64:
-        return None
-    packed, ordered = np.empty(bits.size, dtype=np.uint64), np.empty_like(carried)
-    shift, least = np.uint64(width), np.uint64(lowest)
-    chunks = [slice(start, start + _CHUNK) for start in range(0, bits.size, _CHUNK)]
-    for chunk in chunks:
-        part = packed[chunk]
-        part[:] = bits[chunk]
-        if lowest:
-            np.subtract(np.maximum(part, least, out=part), least, out=part)
-        part <<= shift
-        part |= carried[chunk].astype(np.uint64)  # sooner than number by number
+        if (highest - lowest).bit_length() + width > 64:
+            return None
+        pack_rows(bits, carried, np.uint64(lowest), shift, packed)
     packed.sort()
-    zeros = int(np.searchsorted(packed, np.uint64(1 << width))) if lowest else 0
-    for chunk in chunks:
-        part = packed[chunk]
-        ordered[chunk] = part & np.uint64((1 << width) - 1)
-        part >>= shift
-        if lowest:
-            part += least
-    packed[:zeros] = 0
+    ordered = np.empty_like(carried)
+    unpack_rows(packed, np.uint64(lowest), shift, ordered)
     return packed.astype(whole, copy=False).view(scores.dtype), ordered
 
 

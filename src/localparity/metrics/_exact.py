@@ -60,6 +60,7 @@ _ROWS_BY_CELL = 4
 _MOST_CELLS = 2**15
 _MOST_ENTRIES = 2**17
 _BLOCKS = (8, 1)
+_FEW_PAIRS = 60
 _CELLS_BY_ROOT = 4.0
 _MOST_COUNTED = 2**14
 _MANY_OPENED = 2**13
@@ -598,8 +599,9 @@ def _worst_in_cells(
     in_all = np.array([entries[:, key, 0].sum() for key in range(n_keys)])
     search = Search(rows.keys, in_all, comparison, epsilons, ends, people.resolution, worst=True)
     search.check_sizes()
-    # Of many cells few matter: they are looked at in blocks first.
-    steps, opened, matters = narrow(entries, seen, grid, ends, _BLOCKS, search.compared, search._terms)
+    # Of many cells few matter: they are looked at in blocks first. Of many pairs that only cells tell.
+    blocks = _BLOCKS if search.compared.size <= _FEW_PAIRS else _BLOCKS[-1:]
+    steps, opened, matters = narrow(entries, seen, grid, ends, blocks, search.compared, search._terms)
     table = CellTable(rows.keys, *steps)
     table, _, matters = search.refine(table, source.open, (opened, matters))
     return search.mcdp(table, matters)

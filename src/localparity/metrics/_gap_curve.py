@@ -379,14 +379,16 @@ class SortedRows:
     codes: NDArray[Any]  # the group and label of each row
     group_of: IntArray  # the group of each code; -1 for those who are not compared
     sizes: IntArray  # how many rows each group has, and everyone last
+    sole: bool  # whether one curve is all that is made of them, and may take the place of the scores
 
     @classmethod
     def strata(cls, predictions: Predictions, comparison: Comparison) -> Iterator[SortedRows]:
         """The rows that are compared, for each label; a group that is too small is an error."""
         rows = KeyedRows.of(predictions)
         scores, codes = sort_rows(rows.scores, rows.codes)
+        sole = len(comparison.labels) * len(comparison.pair_places(predictions.groups)) == 1
         for label, group_of, sizes in rows.strata(comparison):
-            yield cls(predictions, label, scores, codes, group_of, np.append(sizes, sizes.sum()))
+            yield cls(predictions, label, scores, codes, group_of, np.append(sizes, sizes.sum()), sole)
 
     def largest_gaps(self, pairs: IntArray) -> FloatArray:
         """The largest absolute gap of each pair, up to rounding."""
@@ -400,7 +402,8 @@ class SortedRows:
         sides = np.column_stack([[self.group_of == first, in_second], self.sizes[pair]])
         most = min(self.scores.size, int(self.sizes[pair].sum()))
         # Numpy's own arrays take less time to touch for the first time than those that a loop makes.
-        knots, gap = np.empty(most), np.empty(most)
+        in_place = self.sole and self.scores.dtype == np.float64
+        knots, gap = self.scores if in_place else np.empty(most), np.empty(most)
         found = gap_of_pair(self.scores, self.codes, sides, knots, gap)
         names: tuple[Group, ...] = (*self.predictions.groups, EVERYONE)
         return GapCurve(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._compiled import compiled, compiled_fast
+from localparity._compiled import compiled, compiled_fast, compiled_inline
 from localparity._types import BoolArray, FloatArray, IntArray
 from localparity.counts._kernels import CHUNK, add_units, cell_ends, cells_of
 from localparity.counts._weights import LIMB_BITS, LIMBS
@@ -18,7 +18,8 @@ _CLASS_SHIFT = np.int64(49)
 _LOWEST_CLASS = (1023 - 60) << 3
 _CLASSES = 482
 
-_BLOCK = 32
+_BLOCK = 64
+_FEW_BLOCKS = 8
 
 
 @compiled
@@ -28,23 +29,22 @@ def gap_of_pair(
     """Write the knots and the signed gap of two groups, from rows sorted by score; returns their number.
 
     `sides` has, for each code, 1 in the row of a group that it is of, and the groups' sizes at the end. The
-    gap's numerator is a whole number, so equal gaps are equal floats.
+    gap's numerator is a whole number, so equal gaps are equal floats. `knots` may be the scores themselves.
     """
     in_first, in_second = sides[0, -1], sides[1, -1]
     size = float(in_first) * float(in_second)
     steps = sides[0] * in_second - sides[1] * in_first
     compared = sides[0] | sides[1]
-    found = 0
-    numerator = 0
+    found, numerator, last = 0, 0, np.inf
     for row in range(scores.size):
         code = codes[row]
         if not compared[code]:
             continue
         numerator += steps[code]
         score = scores[row] + 0.0  # which turns -0.0 into 0.0
-        if found == 0 or knots[found - 1] != score:
-            knots[found] = score
-            found += 1
+        found += score != last
+        last = score
+        knots[found - 1] = score
         gap[found - 1] = numerator / size
     return found
 
@@ -103,10 +103,16 @@ def _ends_in_blocks(values: FloatArray, size: int) -> tuple[FloatArray, FloatArr
 def profile_runs(knots: FloatArray, gap: FloatArray, runs: FloatArray) -> int:
     """Write the half-width, value and start of each run that no run of a longer class is at least as high as.
 
-    `knots` lie in [0, 1] and the gap is 0 at the last of them. Returns how many runs there are.
+    `knots` lie in [0, 1] and the gap is 0 at the last of them. Returns how many runs there are. Most of them
+    hold a knot with nearly the greatest gap, and are found from there; the others lie before it or after it.
     """
     highest, reach = np.zeros(_CLASSES), np.empty(0)
-    found = _find_runs(knots, gap, reach, highest, runs)
+    stride = 1 + _BLOCK // 2
+    peak = stride * int(np.abs(gap[::stride]).argmax())
+    found = _runs_around(knots, gap, peak, highest, runs)
+    after, before = peak + 1, abs(gap[peak])
+    found += _find_runs(knots[:after], gap[:after], 0.0, reach, highest, runs[:, found:])
+    found += _find_runs(knots[after:], gap[after:], before, reach, highest, runs[:, found:])
     # What was not dominated when its run ended may be so by now.
     kept = 0
     for run in range(found):
@@ -118,26 +124,60 @@ def profile_runs(knots: FloatArray, gap: FloatArray, runs: FloatArray) -> int:
 
 
 @compiled
+def _runs_around(knots: FloatArray, gap: FloatArray, peak: int, highest: FloatArray, runs: FloatArray) -> int:
+    """Note the runs that hold a knot, and raise `highest` to them.
+
+    The highest of those that go on to a lower gap on one side or on both is the next one.
+    """
+    found, no_reach = 0, np.empty(0)
+    before, after, value = peak, peak, abs(gap[peak])
+    left = right = value
+    while value > abs(gap[-1]):  # those that are not higher go on from the last knot
+        while left >= value:
+            before -= 1
+            left = abs(gap[before]) if before >= 0 else 0.0
+        while right >= value:
+            after += 1
+            right = abs(gap[after])
+        start, end = knots[before + 1], knots[after]
+        half_width = 0.5 * (end - start) if start > 0.0 else end
+        runs[0, found], runs[1, found], runs[2, found] = half_width, value, start
+        found += 1
+        of_class = _class_of(half_width, no_reach)
+        while of_class >= 0 and highest[of_class] == 0.0:
+            highest[of_class] = value
+            of_class -= 1
+        value = max(left, right)
+    return found
+
+
+@compiled
 def _find_runs(
-    knots: FloatArray, gap: FloatArray, reach: FloatArray, highest: FloatArray, runs: FloatArray
+    knots: FloatArray,
+    gap: FloatArray,
+    before: float,
+    reach: FloatArray,
+    highest: FloatArray,
+    runs: FloatArray,
 ) -> int:
     """Raise `highest` to the runs of a gap, and note the half-widths, values and starts of those that did.
 
-    `highest[c]` is the highest run of class c or longer. The least gaps of blocks of knots say beforehand how
-    high runs are at least, so that few others are noted and few blocks are looked into.
+    `highest[c]` is the highest run of class c or longer. `before` is the absolute gap before the first knot.
+    Runs that go on there, or from the last knot on, are left out. The least gaps of blocks of knots say
+    beforehand how high runs are at least, so that few others are noted and few blocks are looked into.
     """
     blocks = max(1, knots.size // _BLOCK)
-    seen = np.full(blocks, blocks < _BLOCK // 4)
-    if blocks < _BLOCK // 4:
-        return _runs_above(knots, gap, np.empty(blocks), seen, reach, highest, runs)
+    seen = np.full(blocks, blocks < _FEW_BLOCKS)
+    if blocks < _FEW_BLOCKS:
+        return _runs_above(knots, gap, np.empty(blocks), seen, before, reach, highest, runs)
     least, most = _ends_in_blocks(gap, _BLOCK)
     for place in range(reach.size):  # any run at all is longer than a negative half-width
         if reach[place] < 0.0:
             highest[place + 1] = max(highest[place + 1], most.max())
-    _runs_above(knots, gap, least, seen, reach, highest, runs[:, :0])
+    _runs_above(knots, gap, least, seen, before, reach, highest, runs[:, :0])
     begins = np.append(knots[: blocks * _BLOCK : _BLOCK], knots[-1])
-    _see_blocks(begins, least, most, reach, highest, seen)
-    return _runs_above(knots, gap, least, seen, reach, highest, runs)
+    _see_blocks(begins, least, most, before, reach, highest, seen)
+    return _runs_above(knots, gap, least, seen, before, reach, highest, runs)
 
 
 @compiled
@@ -157,6 +197,7 @@ def _see_blocks(
     begins: FloatArray,
     least: FloatArray,
     most: FloatArray,
+    before: float,
     reach: FloatArray,
     highest: FloatArray,
     seen: BoolArray,
@@ -168,14 +209,15 @@ def _see_blocks(
     blocks before, each with the last block that has it, where a higher run may start.
     """
     value_of, last_of = np.empty(least.size + 1), np.zeros(least.size + 1, np.int64)
-    value_of[0] = -1.0
+    value_of[0] = before
     depth = 0
     for block in range(least.size):
-        end, before = begins[block + 1], max(block - 1, 0)
+        end, last = begins[block + 1], max(block - 1, 0)
         if _may_lead(begins[block], end, most[block], reach, highest):
             seen[block] = True
-        if _may_lead(begins[before], end, min(most[before], most[block]), reach, highest):
-            seen[before] = seen[block] = True
+        if _may_lead(begins[last], end, min(most[last], most[block]), reach, highest):
+            seen[last] = seen[block] = True
+        value_of[0] = min(value_of[0], least[block])
         while value_of[depth] > least[block]:
             first = last_of[depth - 1]
             if _may_lead(begins[first], end, value_of[depth], reach, highest):
@@ -193,6 +235,7 @@ def _runs_above(
     gap: FloatArray,
     least: FloatArray,
     seen: BoolArray,
+    before: float,
     reach: FloatArray,
     highest: FloatArray,
     runs: FloatArray,
@@ -205,7 +248,7 @@ def _runs_above(
     little more than the profile's steps; a gap that no run can be higher with only ends runs.
     """
     start_of, value_of = np.empty(knots.size), np.empty(knots.size + 1)
-    value_of[0] = 0.0
+    value_of[0] = before
     depth = found = 0
     by_length = int(reach.size == 0)
     for block in range(least.size):
@@ -215,6 +258,7 @@ def _runs_above(
             value = abs(gap[knot]) if whole else least[block]
             value = value if value > highest[-1] else 0.0
             end = start = knots[knot]
+            value_of[0] = min(value_of[0], value)
             while value_of[depth] > value:
                 start, run_value = start_of[depth - 1], value_of[depth]
                 half_width = 0.5 * (end - start) if start > 0.0 else end
@@ -277,7 +321,7 @@ def raise_highest_runs(begins: FloatArray, values: FloatArray, reach: FloatArray
     """
     if reach.size:
         highest = np.append(np.inf, found)
-        _find_runs(begins, values, reach, highest, np.empty((3, 0)))
+        _find_runs(begins, values, 0.0, reach, highest, np.empty((3, 0)))
         found[:] = highest[1:]
 
 
@@ -326,7 +370,7 @@ def _bound_gap(
 _LIMB = 2.0**LIMB_BITS
 
 
-@compiled
+@compiled_inline
 def _add_weight(weight: float, entry: IntArray) -> None:
     """Add a row's weight to an entry and, where there is room for it, the squared weight."""
     add_units(weight, entry, 1)
@@ -522,14 +566,12 @@ def _largest_bound(
     """The greatest absolute gap that there may be anywhere, as `_bound_gap` has it."""
     largest = 0.0
     for cell in range(known.size):
-        if known[cell]:
-            most = abs(first[cell + 1] - second[cell + 1])
-        else:
-            least, most = first[cell] - second[cell + 1], first[cell + 1] - second[cell]
-            if inside.size:
-                least, most = max(least, inside[0, cell]), min(most, inside[1, cell])
-            most = max(max(abs(least), abs(most)), abs(first[cell + 1] - second[cell + 1]))
-        largest = max(largest, most)
+        gap = abs(first[cell + 1] - second[cell + 1])
+        least, most = first[cell] - second[cell + 1], first[cell + 1] - second[cell]
+        if inside.size:
+            least, most = max(least, inside[0, cell]), min(most, inside[1, cell])
+        within = 0.0 if known[cell] else max(abs(least), abs(most))
+        largest = max(largest, max(within, gap))
     return largest + slack
 
 
@@ -582,9 +624,10 @@ def _bound_pairs(
         if columns.size == 0:
             continue
         _bound_gap(first, second, known, gaps[pair], slack, bounds)
-        for side in range(2):
+        for side in (1, 0):
             highest = reached[columns]
-            raise_highest_runs(begins, bounds[side], reach[side][columns], highest)
+            if side == 1 or (found[1, pair][columns] > highest).any():
+                raise_highest_runs(begins, bounds[side], reach[side][columns], highest)
             found[side, pair][columns] = highest
         if worst:
             reached = np.maximum(reached, found[0, pair])
