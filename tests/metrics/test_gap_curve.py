@@ -171,3 +171,10 @@ def test_the_widest_window_spans_the_scores_and_counts_in_full_from_the_bottom(
 def test_beyond_2_to_the_53_scores_are_not_known_to_be_whole(low: float, whole: bool) -> None:
     knots, gap = np.array([low, 0.0]), np.array([1.0, 0.0])
     assert lp.results.GapCurve(knots, gap, ("a", "b"), (1, 1), score_range=(low, 0.0)).whole is whole
+
+
+def test_everyone_may_be_on_either_side() -> None:
+    people = lp.Predictions.from_arrays(None, [0.2, 0.6, 0.7], sensitive_features=["a", "b", "b"])
+    first, second = (lp.gap_curve(people, pair) for pair in (("everyone", "b"), ("b", "everyone")))
+    assert first.gap.tolist() == (-second.gap).tolist()
+    assert max(first.gap) == pytest.approx(1 / 3)
