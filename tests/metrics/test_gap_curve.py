@@ -175,6 +175,6 @@ def test_beyond_2_to_the_53_scores_are_not_known_to_be_whole(low: float, whole: 
 
 def test_everyone_may_be_on_either_side() -> None:
     people = lp.Predictions.from_arrays(None, [0.2, 0.6, 0.7], sensitive_features=["a", "b", "b"])
-    first, second = (lp.gap_curve(people, pair) for pair in (("everyone", "b"), ("b", "everyone")))
+    first, second = (lp.gap_curve(people, groups=pair) for pair in (("everyone", "b"), ("b", "everyone")))
     assert first.gap.tolist() == (-second.gap).tolist()
     assert max(first.gap) == pytest.approx(1 / 3)
