@@ -63,7 +63,6 @@ OPTIONAL = [
     "datasketches",
     "fairlearn",
     "ibis",
-    "jinja2",
     "jsonschema",
     "junitparser",
     "lightgbm",

@@ -15,6 +15,8 @@ ROOT = Path(__file__).parents[1]
 SECURITY = " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
 HELD = {
     "never runs code from a file": "models/test_folder.py::test_only_types_of_scikit_learn_are_loaded models/test_folder.py::test_what_only_pickle_could_save_is_refused",
+    "unpickles nothing but the weights": "test_security.py::test_nothing_is_unpickled_but_tensors",
+    "after their cells are counted": "_io/test_tables.py::test_a_workbook_whose_last_cell_is_far_away_is_refused",
     "DuckDB; column names are quoted": "fuzz/test_tables.py::test_a_damaged_file_is_refused_or_read_alike_by_both_readers",
     "JSON, and tensors in safetensors": "fuzz/test_kept_files.py::test_a_file_that_lies_and_whose_checksum_fits_is_refused_or_works",
     "no library of trees reads them": "models/trees/test_forest.py::test_arrays_that_are_no_trees_are_refused models/trees/test_forest.py::test_a_saved_model_predicts_without_the_library",
@@ -37,6 +39,9 @@ HELD = {
     "shows the user part of an address": "cli/test_secrets.py::test_no_command_shows_a_secret cli/test_secrets.py::test_who_asks_and_every_value_is_hidden",
     "credentials as HTTP authentication": "monitoring/test_webhook.py::test_credentials_are_authentication_and_looked_up_nowhere",
     "the exit code is the alarm's": "monitoring/test_webhook.py::test_an_odd_answer_is_a_warning_and_the_exit_code_the_alarm_s",
+    "redirects are not followed": "monitoring/test_webhook.py::test_a_hook_that_fails_loses_no_batch_and_is_tried_again",
+    "listens on this machine alone": "integrations/test_prometheus.py::test_they_are_served",
+    "at most 128 at a time": "integrations/test_prometheus.py::test_nobody_waits_for_a_client_that_is_slow",
     "no page of another site can read it": "integrations/test_prometheus.py::test_requests_are_checked",
     "delays nobody": "integrations/test_prometheus.py::test_nobody_waits_for_a_client_that_is_slow",
     "given up after ten seconds": "integrations/test_prometheus.py::test_a_client_may_take_ten_seconds_and_8_kilobytes",
@@ -44,7 +49,7 @@ HELD = {
     "textfile collector": "integrations/test_prometheus.py::test_a_textfile_is_read_by_everyone",
     "a folder of the owner's own": "_io/test_connection.py::test_rows_that_do_not_fit_in_memory_are_written_where_only_their_owner_reads",
     "Ctrl-C, SIGTERM and SIGHUP": "cli/test_interrupts.py::test_a_signal_ends_the_command_and_leaves_nothing",
-    "the next command removes it": "cli/test_interrupts.py::test_what_killed_processes_left_is_removed",
+    "the next command removes it": "cli/test_interrupts.py::test_what_killed_processes_left_is_removed cli/test_interrupts.py::test_a_kill_while_a_folder_is_removed_leaves_no_rows_without_a_lock",
     "groups of fewer than ten people": "cli/test_few_people.py::test_scores_of_few_people_change_nothing counts/test_disclosure.py::test_no_total_less_the_cells_shown_tells_of_few_people",
     "draw no step of fewer": "counts/test_disclosure.py::test_every_step_has_enough_people_and_the_error_is_stated",
     "part people at the same scores": "report/test_bundle.py::test_the_files_of_a_bundle_together_tell_of_nobody",
@@ -67,6 +72,21 @@ def test_a_sentence_has_its_tests(words: str) -> None:
         file, name = named.split("::")
         tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
         assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, named
+
+
+_UNPICKLES = re.compile(
+    r"\b(?:c?pickle|dill|joblib|marshal|shelve)\b\.load|allow_pickle=True|\btorch\.load\(.*"
+)
+
+
+def test_nothing_is_unpickled_but_tensors() -> None:
+    """Numpy refuses pickles unless it is told otherwise."""
+    found = [
+        (path.name, line)
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        for line in _UNPICKLES.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert found == [("_resnet.py", 'torch.load(path, map_location="cpu", weights_only=True)')]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")

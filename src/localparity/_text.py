@@ -306,7 +306,7 @@ def outward_points(low: float, high: float, *, unit: bool = True) -> str:
     >>> outward_points(0.0003, 0.47)  # which keeps clear of 0
     '0.03 to 47 points'
     """
-    first = math.floor(100.0 * low + 1e-9)
+    first = float(math.floor(100.0 * low + 1e-9))
     for decimals in range(1, 7):
         if first or not 0.0 < low < 0.0095:
             break

@@ -156,6 +156,8 @@ def test_columns_that_cannot_explain_are_named() -> None:
     table, group, score = people()
     label = (score > 0.5).astype(int)
     wrong = table.assign(one=1, id=range(600), key=[f"k{i}" for i in range(600)], p=score, y=label, who=group)
+    wrong["noisy"] = score + 0.002 * np.random.default_rng(0).standard_normal(600)
+    wrong.loc[::50, "noisy"] = np.nan
     wrong = wrong.assign(points=100 * score, risk=1 - score, band=np.digitize(score, [0.3, 0.7]))
     wrong["blank"] = np.nan
     wrong["some_id"] = np.where(np.arange(600) % 10 == 0, np.nan, np.arange(600))
@@ -168,6 +170,7 @@ def test_columns_that_cannot_explain_are_named() -> None:
         "p": "is the score",
         "y": "is the label",
         "who": "is the group",
+        "noisy": "is all but the score",
         "points": "follows from the score",
         "risk": "follows from the score",
         "band": "follows from the score",
@@ -513,7 +516,6 @@ def test_the_command_refuses_one_group(tmp_path: Path) -> None:
 
 
 def test_page_notebook_and_json_say_the_same(tmp_path: Path) -> None:
-    pytest.importorskip("jinja2")
     table, group, score = people(1500)
     table.assign(p=score, sex=group).to_csv(tmp_path / "people.csv", index=False)
     page = tmp_path / "page.html"

@@ -197,7 +197,6 @@ def test_version_and_help() -> None:
 def test_a_reader_who_leaves_changes_neither_the_page_nor_the_exit_code(
     scores: Path, tmp_path: Path, bound: str, code: int, form: list[str]
 ) -> None:
-    pytest.importorskip("jinja2")
     page = tmp_path / "page.html"
     options = [
         "--score",

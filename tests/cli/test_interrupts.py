@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from localparity._io._files import _remove_folder
 from localparity.cli._app import heeding_interrupts
 
 # As in the foreground: tests may run in the background of a shell, where Ctrl-C is ignored, or after nohup.
@@ -101,6 +102,24 @@ def test_what_killed_processes_left_is_removed(tmp_path: Path) -> None:
     # One that lives keeps its folder.
     alive = f"from localparity._io._files import private_folder; import subprocess, sys, os\nf = private_folder()\nsubprocess.run([sys.executable, '-c', {code!r}], check=True)\nassert os.path.exists(f)"
     subprocess.run([sys.executable, "-c", alive], check=True, env=environment, capture_output=True)
+
+
+def test_a_kill_while_a_folder_is_removed_leaves_no_rows_without_a_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock goes last: the next command removes what is left with it, and nothing without it."""
+    rows, lock, gone = tmp_path / "spilled" / "rows", tmp_path / "lock", list[str]()
+    rows.parent.mkdir()
+    for path in (rows, lock, tmp_path / "another"):
+        path.write_text("personal")
+    unlink = os.unlink
+    monkeypatch.setattr(
+        os, "unlink", lambda path, **place: (gone.append(Path(path).name), unlink(path, **place))
+    )
+    _remove_folder(tmp_path)
+    assert sorted(gone[:-1]) == ["another", "rows"]
+    assert gone[-1] == "lock"
+    assert not tmp_path.exists()
 
 
 def test_what_is_no_interrupt_is_left_as_it_is() -> None:

@@ -97,7 +97,6 @@ def test_weights_clusters_and_a_bound_work_as_for_scores(folder: Path, tmp_path:
 
 
 def test_several_files_are_scored_by_the_model_and_a_page_is_written(folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("jinja2")
     files, page = [folder / "new.csv", tmp_path / "half.csv"], tmp_path / "page.html"
     frame(OTHERS).head(600).to_csv(files[1], index=False)
     words = ["--model", folder / "trees", *NAMED, "--resamples", 0, "--report", page]

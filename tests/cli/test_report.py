@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -112,19 +111,6 @@ def test_numbers_are_printed_whatever_becomes_of_the_page(
     assert "DISPARITY" in out or "NONE FOUND" in out or "UNDECIDED" in out
     assert err.startswith("error: ")
     assert "out.html cannot be written: " in err
-
-
-def test_a_missing_extra_is_told_after_the_numbers(
-    files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert run_here(monkeypatch, "audit", files[0], *OPTIONS, "--report", tmp_path / "out.html") == 2
-    out, err = capsys.readouterr()
-    assert "DISPARITY" in out or "NONE FOUND" in out or "UNDECIDED" in out
-    assert "pip install 'localparity[report]'" in err
-    assert not (tmp_path / "out.html").exists()
-    assert run_here(monkeypatch, "demo", "--rows", 200, "--report", tmp_path / "out.html") == 0
-    assert "No page with charts: jinja2 is needed" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.slow

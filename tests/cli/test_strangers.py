@@ -51,7 +51,7 @@ def typed(
             ["audit", "scores.csv", "--score", "p", "--group", "p"],
             "column 'p' cannot be both the score and a group",
         ),
-        (["audit", "nothere.csv", *AUDIT], "there is no file nothere.csv"),
+        (["audit", "nothere.csv", *AUDIT], "nothere.csv does not exist"),
         (["audit", "empty.csv", *AUDIT], "empty.csv is empty"),
         (["audit", "header.csv", *AUDIT], "header.csv has no rows"),
         (

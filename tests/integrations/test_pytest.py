@@ -69,7 +69,7 @@ def test_a_run_fails_readably_and_reports_its_audits(pytester: pytest.Pytester, 
         [
             "*assert_mcdp(None, SCORES, sensitive_features=APART, max_mcdp=0.25, epsilon=0.1)",
             "E*Above the bound of 25 points: high (50 people) and low (51) differ by 80 points (* to *).",
-            "E*high people are at least 80 points more likely than low people to score above every cutoff *",
+            "E*High people are at least 80 points more likely than low people to score above every cutoff *",
             "E*. True gap * to * points (95%). Chance: fewer than 1 in 1,000.",
         ]
     )
@@ -114,7 +114,7 @@ def test_small_groups_are_left_out_as_in_the_command() -> None:
     asked: dict[str, Any] = {"sensitive_features": groups, "max_mcdp": 1, "n_resamples": 0}
     found = assert_mcdp(None, scores, **asked, not_assessed="allow")
     assert [left.group for left in found.left_out] == ["few"]
-    with pytest.raises(AssertionError, match=r"Not assessed \(fails\): few \(fewer than 10 people\)"):
+    with pytest.raises(AssertionError, match=r"Not assessed, which fails: few \(fewer than 10 people\)"):
         assert_mcdp(None, scores, **asked)
     assert_mcdp(None, scores, **asked, required_groups=["a", "b"])
 

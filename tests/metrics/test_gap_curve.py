@@ -154,7 +154,6 @@ def test_a_curve_and_a_profile_show_themselves() -> None:
     curve, profile = lp.gap_curve(people), lp.mcdp_profile(people)
     assert repr(curve) == "GapCurve(f and m: 100.0 points, cutoffs 0.3 to 0.6, m ahead of f)"
     assert repr(profile) == "McdpProfile(MCDP(0) 100.0, MCDP(0.05) 100.0, MCDP(0.1) 100.0 points)"
-    pytest.importorskip("jinja2")
     for shown in (curve, profile):
         assert "<svg" in shown._repr_html_()
 

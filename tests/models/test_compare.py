@@ -177,7 +177,10 @@ def test_what_is_within_the_bound_on_test_data_is_named_where_the_recommended_is
     assert found.recommended == above
     assert found.within_on_test == (mended, fair)
     told = found.recommendation
-    assert told.startswith("No clear choice: ERM, with AP 90.00% and MCDP 5.36%")
+    assert told.startswith(
+        "No clear choice: the model chosen on validation data is above the bound of 5.00%: "
+        "ERM, with AP 90.00% and MCDP 5.36%"
+    )
     assert (
         "Within the bound on test data: ERM, repaired (AP 80.00%, MCDP 3.00%); "
         "DiffMCDP (AP 70.00%, MCDP 4.00%). To choose among these by the test data, test the choice on other "

@@ -205,7 +205,6 @@ def joined(text: str) -> str:
 def test_terminal_page_and_json_say_the_same(
     dominated: ModelComparison, margin: float, tmp_path: Path
 ) -> None:
-    pytest.importorskip("jinja2")
     assert dominated.baseline is not None
     comparison = replace(dominated, baseline=replace(dominated.baseline, margin=margin))
     shown = terminal(comparison)
@@ -237,7 +236,6 @@ def test_terminal_page_and_json_say_the_same(
 def test_without_a_baseline_the_page_has_the_recommendation(
     dominated: ModelComparison, tmp_path: Path
 ) -> None:
-    pytest.importorskip("jinja2")
     plain = replace(dominated, baseline=None)
     assert plain.dominating == ()
     plain.to_html(tmp_path / "page.html")

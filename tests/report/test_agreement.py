@@ -21,8 +21,6 @@ from localparity.auditing._document import Document
 from localparity.report._terminal import TerminalDocument
 from localparity.report.page._page import render_page
 
-pytest.importorskip("jinja2")
-
 SIZES = {"north": 900, "south": 700, "east": 500, "west": 300, "islands": 60, "ships": 12}
 Row = tuple[str, str, str, str]
 

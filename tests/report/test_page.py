@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -43,15 +42,6 @@ def test_nothing_in_the_page_points_elsewhere(audit: lp.Audit) -> None:
     assert not re.search(r"https?:|<link|<img|\bsrc=|@import|url\(", without_scripts)
     assert text.count("<script") == text.count("</script>") == 3
     assert "default-src 'none'" in text
-
-
-def test_a_missing_component_names_the_extra(
-    audit: lp.Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ImportError, match=r"jinja2.*'localparity\[report\]'"):
-        audit.to_html(tmp_path / "report.html")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_there_stays_without_force(audit: lp.Audit, tmp_path: Path) -> None:
@@ -136,8 +126,7 @@ def test_many_pairs_keep_a_page_small() -> None:
     assert text.count("<tr") < 2_000
 
 
-def test_an_audit_shows_itself_in_a_notebook(audit: lp.Audit, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("jinja2")
+def test_an_audit_shows_itself_in_a_notebook(audit: lp.Audit) -> None:
     census = lp.datasets.make_census(2000, random_state=0)
     large = lp.audit(None, census.score, sensitive_features=census.sensitive_features, n_resamples=0)
     html = large._repr_html_()
@@ -153,8 +142,6 @@ def test_an_audit_shows_itself_in_a_notebook(audit: lp.Audit, monkeypatch: pytes
     odd = lp.audit(None, [0.1, 0.9], sensitive_features=["<b>", "c"], n_resamples=0)._repr_html_()
     assert odd is not None
     assert "<b>" not in odd
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert audit._repr_html_() is None
 
 
 def test_rich_prints_an_audit(audit: lp.Audit) -> None:

@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 
 import localparity
 from localparity.cli._app import app
-from localparity.report._bundle import packed
+from localparity.report._bundle import METHODS, packed
 from policies import write_scores
 
 OPTIONS = ["--score", "p", "--group", "sex", "--label", "y", "--resamples", "39", "--max-mcdp", "0.3"]
@@ -238,6 +238,65 @@ def test_without_the_data_a_verdict_that_does_not_follow_is_found(files: Files) 
     assert (code, "the bound's" in output) == (1, True), output
 
 
+def everywhere(files: Files, old: str, new: str) -> Files:
+    """A text changed in every file alike."""
+    changed = {name: content.replace(old.encode(), new.encode()) for name, content in files.items()}
+    assert changed != files
+    return changed
+
+
+@pytest.mark.parametrize("sentence", ["headline", "rates", "sure", "verdict"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--epsilon", "0.05"],
+        ["--compare", "to_overall"],
+        ["--cluster", "person"],
+        ["--not-assessed", "allow"],
+    ],
+    ids=lambda options: " ".join(options) or "two groups",
+)
+def test_without_the_data_a_sentence_that_its_numbers_do_not_say_is_found(
+    folder: Path, options: list[str], sentence: str
+) -> None:
+    """The sentence is changed in every file alike, which differ from each other in nothing."""
+    files = made(folder, *OPTIONS, *options)
+    said = json.loads(files["audit.json"])["audits"][0]["answer"][sentence]
+    number = re.findall(r"\d+(?=%| points| to )", said)[-1 if sentence != "headline" else 0]
+    other = said.replace(number, str(int(number) - 1), 1)
+    code, output = verified(everywhere(files, said, other))
+    assert (code, "words" in output) == (1, True), output
+
+
+@pytest.mark.parametrize("name", ["share_above", "low", "high"])
+def test_without_the_data_a_share_that_does_not_follow_is_found(files: Files, name: str) -> None:
+    value = json.loads(files["audit.json"])["audits"][0]["answer"]["groups"][0][name]
+    code, output = verified(everywhere(files, repr(value), repr(value * 0.999)))
+    assert code == 1, output
+
+
+def test_without_the_data_what_no_bundle_has_is_found(files: Files) -> None:
+    for name in ("audit.json", "record.json"):
+        assert verified(edited(files, lambda plain: plain.update(approved=True), name))[0] == 1, name
+    assert (
+        verified(edited(files, lambda plain: plain.update(counts={"scores.csv": None}), "record.json"))[0]
+        == 1
+    )
+    bare = edited(files, lambda plain: plain.update(policy=None, policy_sha256=None), "record.json")
+    del bare["policy.toml"]
+    assert verified(bare)[0] == 1
+    assert verified({**files, "model_card.md": b"# A good model\n"})[0] == 1
+    assert verified({**files, "model_card.md": b"# A good model\n"}, *DATA)[0] == 1
+    number = json.loads(files["audit.json"])["audits"][0]["findings"][0]["mcdp"]
+    behind = files["report.html"].decode().replace(f'"mcdp":{number!r}', '"mcdp":0.01')
+    assert verified({**files, "report.html": behind.encode()})[0] == 1
+
+
+def test_methods_that_this_version_never_had_are_found(files: Files) -> None:
+    assert verified(edited(files, lambda plain: plain.update(methods=0), "record.json"))[0] == 1
+
+
 def test_without_the_data_a_number_beyond_its_bounds_is_found(files: Files) -> None:
     """The number is changed in every file alike; only the counts tell."""
     audit = json.loads(files["audit.json"])["audits"][0]
@@ -248,34 +307,41 @@ def test_without_the_data_a_number_beyond_its_bounds_is_found(files: Files) -> N
     }
     code, output = verified(changed)
     assert code == 1
-    assert "bounds" in output or "let them lie: not so" in output, output
+    assert "bounds" in output or "10 people: not so" in output, output
     counts = edited(
         files, lambda plain: plain["counts"]["scores.csv"]["groups"][0]["rows"].append(10), "record.json"
     )
     assert verified(counts)[0] == 1
 
 
+def older(files: Files, methods: int = METHODS) -> Files:
+    """The same as another version would have written it."""
+    texts = [
+        (f'"{localparity.__version__}"', '"0.1.9"'),
+        (f"localparity {localparity.__version__}", "localparity 0.1.9"),
+    ]
+    for old, new in texts:
+        files = everywhere(files, old, new)
+    return (
+        files if methods == METHODS else everywhere(files, f'"methods": {METHODS}', f'"methods": {methods}')
+    )
+
+
 def test_another_version_of_the_methods_cannot_tell(files: Files) -> None:
-    one = edited(files, lambda plain: plain.update(methods=0), "record.json")
+    one = older(files, methods=0)
     assert verified(one)[0] == 0  # no number is made again
     code, output = verified(one, *DATA)
     assert (code, "made them by other methods" in output) == (2, True), output
 
 
 def test_another_version_of_the_words_compares_numbers(files: Files) -> None:
-    version = json.loads(files["audit.json"])["localparity"]
-    older = {
-        name: content.replace(f'"{version}"'.encode(), b'"0.1.9"').replace(
-            f"localparity {version}".encode(), b"localparity 0.1.9"
-        )
-        for name, content in files.items()
-    }
-    code, output = verified(older, *DATA)
-    assert (code, "words: localparity 0.1.9 wrote them" in output) == (0, True), output
-    number = re.compile(rb'"null_mean": [0-9.e-]+')
-    assert verified(
-        {**older, "audit.json": number.sub(b'"null_mean": 0.5', older["audit.json"], count=1)}, *DATA
-    )[0]
+    assert verified(older(files), *DATA)[0] == 0
+    headline = json.loads(files["audit.json"])["audits"][0]["answer"]["headline"]
+    for data in ((), DATA):
+        code, output = verified(everywhere(older(files), headline, f"{headline}, it seems"), *data)
+        assert (code, "pip install localparity==0.1.9 checks" in output) == (2, True), output
+    mean = json.loads(files["audit.json"])["audits"][0]["findings"][0]["test"]["null_mean"]
+    assert verified(everywhere(older(files), repr(mean), "0.5"), *DATA)[0] == 1
 
 
 def test_other_data_is_told(files: Files) -> None:
@@ -381,7 +447,7 @@ def test_intervals_of_other_methods_are_not_made_again(files: Files) -> None:
     moved = repr(number * 1.00001).encode()
     other = {name: content.replace(repr(number).encode(), moved) for name, content in files.items()}
     assert verified(other)[0] == 1
-    assert verified(edited(other, lambda plain: plain.update(methods=0), "record.json"))[0] == 0
+    assert verified(older(other, methods=0))[0] == 0
 
 
 _BARE = """

@@ -166,7 +166,7 @@ def remove_private_folder() -> None:
     """Remove the private folder of this process; a child that it forked leaves it alone."""
     folder, lock = _OWN.pop(os.getpid(), (None, None))
     if folder is not None and lock is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove_folder(Path(folder))
         lock.close()
 
 
@@ -180,7 +180,18 @@ def _remove_stale_folders() -> None:
                 continue
             with (folder / "lock").open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove_folder(folder)
+
+
+def _remove_folder(folder: Path) -> None:
+    """Remove a private folder, its lock last: whatever a kill leaves here, the next process finds."""
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != "lock":
+                path.unlink()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def limit_work(connection: sqlite3.Connection) -> None:

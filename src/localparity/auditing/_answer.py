@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 Status = Literal["disparity", "none found", "undecided"]
 PairState = Literal["clear", "differs, size unknown", "not shown"]
+_STATES: tuple[PairState, ...] = get_args(PairState)
 
 FEW_PEOPLE = 50
 """The share of a group of fewer people says little."""
@@ -273,19 +274,53 @@ def answer_of(
     not_assessed: NotAssessed = "fail",
 ) -> Answer:
     """The answer of an audit, with a verdict where there is a bound."""
-    pair, place, differing = named_pair(audit)
-    people, order = _people_of(audit), list(get_args(PairState))
+    pair, place, _ = named_pair(audit)
+    people = _people_of(audit)
     pairs = sorted(
         (_pair_gap(audit, other, place, people) for other in audit.pairs),
-        key=lambda row: (row.too_small, order.index(row.state), -row.low, -row.gap),
+        key=lambda row: (row.too_small, _STATES.index(row.state), -row.low, -row.gap),
     )
     exactly = "." in points(pair.mcdp[place], max_mcdp)
     spot = Spot.of(audit, pair, audit.findings[place].epsilon, exactly=exactly)
+    requirement: dict[str, Any] = {"required_groups": required_groups, "not_assessed": not_assessed}
+    said = said_of(audit, spot, max_mcdp, decide_by, **requirement)
+    words = Words(audit, pair, place, spot, said["status"], max_mcdp)
+    auc, average_precision = accuracy(audit)
+    passes = said["bound"] is not None and said["bound"].passes
+    return Answer(
+        **said,
+        about=subject_of(audit),
+        unknown=words.unknown(),
+        by_outcome=words.by_outcome(),
+        caveats=caveats_of(audit),
+        next_steps=next_steps(audit, said["status"], max_mcdp, within=passes),
+        cutoff=spot.cutoff,
+        first=spot.first,
+        second=spot.second,
+        groups=spot.groups,
+        pairs=tuple(pairs[:MOST_PAIRS]),
+        auc=auc,
+        average_precision=average_precision,
+    )
+
+
+def said_of(
+    audit: Audit,
+    spot: Spot,
+    max_mcdp: float | None,
+    decide_by: DecideBy,
+    *,
+    required_groups: Sequence[str],
+    not_assessed: NotAssessed,
+) -> dict[str, Any]:
+    """The part of an answer that follows from the pairs of an audit and the shares at a spot."""
+    pair, place, differing = named_pair(audit)
+    people = _people_of(audit)
     status: Status = "disparity" if differing else "undecided"
     if not differing and audit.has_test and not audit.findings[0].too_wide and not pair.too_small:
         status = "none found"
     words = Words(audit, pair, place, spot, status, max_mcdp)
-    headline, rates = words.headline(), words.rates()
+    headline, rates, sure = words.headline(), words.rates(), words.sure()
     if mostly_missing(audit):
         rates = f"Among people whose {words.column} is known: {headline}. {rates}"
         status, headline = "undecided", words.cannot_be_told()
@@ -300,35 +335,22 @@ def answer_of(
         elif compared != pair:
             surest = _pair_gap(audit, pair, place, people)
         verdict = verdict_sentence(audit, bound, worst, surest, allowed=allowed)
-    auc, average_precision = accuracy(audit)
-    interval = pair.intervals[place]
-    return Answer(
-        about=subject_of(audit),
-        status=status,
-        headline=headline,
-        rates=rates,
-        sure=words.sure(),
-        bound=bound,
-        verdict=verdict,
-        unknown=words.unknown(),
-        by_outcome=words.by_outcome(),
-        caveats=caveats_of(audit),
-        next_steps=next_steps(audit, status, max_mcdp, within=bound is not None and bound.passes),
-        epsilon=audit.findings[place].epsilon,
-        cutoff=spot.cutoff,
-        first=spot.first,
-        second=spot.second,
-        gap=interval.estimate,
-        low=interval.low,
-        high=interval.high,
-        p_value=None if pair.p_values is None else pair.p_values[place],
-        groups=spot.groups,
-        pairs=tuple(pairs[:MOST_PAIRS]),
-        states=dict.fromkeys(order, 0) | Counter(row.state for row in pairs),
-        largest=_pair_gap(audit, audit.worst_pair(audit.findings[place]), place, people),
-        auc=auc,
-        average_precision=average_precision,
-    )
+    interval, states = pair.intervals[place], dict.fromkeys(_STATES, 0)
+    return {
+        "status": status,
+        "headline": headline,
+        "rates": rates,
+        "sure": sure,
+        "bound": bound,
+        "verdict": verdict,
+        "epsilon": audit.findings[place].epsilon,
+        "gap": interval.estimate,
+        "low": interval.low,
+        "high": interval.high,
+        "p_value": None if pair.p_values is None else pair.p_values[place],
+        "states": states | Counter(_pair_gap(audit, one, place, people).state for one in audit.pairs),
+        "largest": _pair_gap(audit, audit.worst_pair(audit.findings[place]), place, people),
+    }
 
 
 def named_pair(audit: Audit) -> tuple[PairSummary, int, list[PairSummary]]:
@@ -410,13 +432,18 @@ def _shares(audit: Audit, sides: Stratum, cutoff: float | None, label: int | Non
         share = None if cutoff is None else atoms.share_above(cutoff)
         low = high = None
         if has_ends and share is not None:
-            radius = math.sqrt(math.log(2.0 / error) / (2.0 * atoms.size))
-            low, high = max(share - radius, 0.0), min(share + radius, 1.0)
+            low, high = share_ends(share, atoms.size, error)
         few = group in small or atoms.effective_size < FEW_PEOPLE
         rows[group] = GroupShare(
             name=group_text(group), people=atoms.size, share_above=share, low=low, high=high, few=few
         )
     return rows
+
+
+def share_ends(share: float, people: int, error: float) -> tuple[float, float]:
+    """The ends of the interval of a share, which all cutoffs have together."""
+    radius = math.sqrt(math.log(2.0 / error) / (2.0 * people))
+    return max(share - radius, 0.0), min(share + radius, 1.0)
 
 
 def _people_of(audit: Audit) -> dict[tuple[Group, int | None], int]:

@@ -463,8 +463,8 @@ class Audit:
         """The verdict, and MCDP of the worst pair at each epsilon."""
         return summary_of(self)
 
-    def _repr_html_(self) -> str | None:
-        """The first screen of the page, for a notebook; nothing without the extra `report`."""
+    def _repr_html_(self) -> str:
+        """The first screen of the page, for a notebook."""
         from localparity.report.page._notebook import audit_html
 
         return audit_html(Document(audits={"scores": self}))

@@ -71,6 +71,7 @@ _LEAST_PROBABILITY, _MANY_PEOPLE = 0.05, 10_000
 _LEAST_CUTOFFS, _MOST_CUTOFFS, _MOST_NUMBERS = 16, 64, 2e7
 _DRAWS = 4000
 _FOLDS = 5
+_ALIKE_RANKS = 0.999
 _COARSE_CELLS, _SEARCH_ROWS = 8, 20_000
 _LARGEST_SET = 3
 _REDRAWS = 3
@@ -280,7 +281,7 @@ class Explanation:
     def __str__(self) -> str:
         return "\n".join((*self.sentences, *(gap.sentence for gap in self.sets)))
 
-    def _repr_html_(self) -> str | None:
+    def _repr_html_(self) -> str:
         from localparity.report.page._notebook import explanation_html
 
         return explanation_html(self)
@@ -489,6 +490,8 @@ def _unfit(
             reasons[column.name] = f"is the {same}"
         elif not of_model and _follows(column, rows, scores):
             reasons[column.name] = "follows from the score"
+        elif not of_model and _is_nearly(column, rows, scores):
+            reasons[column.name] = "is all but the score"
         elif 2 * values.size > rows.size and (column.is_text or _counts_up(column, rows)):
             reasons[column.name] = "looks like an identifier"
     if len(reasons) == len(columns):
@@ -521,6 +524,19 @@ def _follows(column: FeatureColumn, rows: IntArray, scores: FloatArray) -> bool:
     else:
         in_order = (steps >= 0.0).all() or (steps <= 0.0).all()
     return bool(in_order and not steps[ties].any())
+
+
+def _is_nearly(column: FeatureColumn, rows: IntArray, scores: FloatArray) -> bool:
+    """Whether the ranks of a number and of the score have next to the same order, or the opposite one."""
+    from scipy.stats import spearmanr
+
+    if column.is_text:
+        return False
+    numbers = np.asarray(column.values, dtype=np.float64)[rows]
+    known = ~np.isnan(numbers)
+    if min(np.unique(some[known]).size for some in (numbers, scores)) < 2:
+        return False
+    return bool(abs(spearmanr(numbers[known], scores[known]).statistic) > _ALIKE_RANKS)
 
 
 def _counts_up(column: FeatureColumn, rows: IntArray) -> bool:

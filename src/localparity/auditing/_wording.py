@@ -224,8 +224,9 @@ class Words:
         if self.status == "disparity":
             at = "" if self.audit.findings[self.place].epsilon == 0.0 else f" above {self._cutoff()}"
             return f"{shares}{at}"
-        if "." in shares and "." not in size:
-            size = f"{100.0 * found:.1f} points"
+        read = round(100.0 * first.share_above, 1) - round(100.0 * second.share_above, 1)
+        if "." in shares and "." not in size and math.floor(read + 0.5) != round(100.0 * found):
+            size = f"{100.0 * found:.1f} points"  # the difference of the shares as they are read
         gap = f"{size} between {first.name} and {second.name}"
         small = any(pair.too_small for pair in self.audit.pairs) and not self.pair.too_small
         judged = " that can be judged" if small else ""
@@ -447,7 +448,9 @@ def _commands(audit: Audit, status: str, max_mcdp: float | None, within: bool) -
     """Commands on the audited files, the most pressing first; arrays have none."""
     most = _USUAL_BOUND if max_mcdp is None else max_mcdp
     if status == "undecided":
-        steps = [Step("See how many people it takes", _plan(audit, most))]
+        steps = (
+            [] if audit.findings[0].too_wide else [Step("See how many people it takes", _plan(audit, most))]
+        )
     elif max_mcdp is not None and within:
         fit = Step("Or fit a model with a smaller disparity", _fit(audit, most, "repair", "repaired"))
         return _that_work(_watch(audit, most), fit)

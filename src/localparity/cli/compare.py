@@ -106,8 +106,6 @@ def compare(
         )
     check_file(figure, "--figure", read=[file], replace=force)
     check_file(report, "--report", read=[file], replace=force)
-    if report is not None:
-        require("jinja2", extra="report")
     _check_out(out, without_group=without_group, intended_use=intended_use, force=force)
     scores = _baseline_scores(file, target, group, people, score=score, model=model)
     if score is not None:

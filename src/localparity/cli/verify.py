@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +17,7 @@ from localparity.cli._commands import print_json, print_line
 from localparity.cli.audit import AuditAsked, document_of
 from localparity.report._bundle import texts_of
 from localparity.report._verify import read_bundle, verify_data, verify_files
+from localparity.report.page._page import render_page
 
 
 def verify(
@@ -36,11 +36,10 @@ def verify(
     """
     files = read_bundle(bundle)
     checks = list(verify_files(files))
-    refused = False
     if data:
         again = list(verify_data(files, lambda plain, policy: _recompute(plain, policy, data, model)))
-        refused = again[0].result == "not checked"
-        checks += again
+        checks = [check for check in checks if check.result != "not checked"] + again
+    refused = sum(check.result == "cannot be told" for check in checks)
     differ = sum(check.result == "differs" for check in checks)
     if json:
         print_json(
@@ -52,7 +51,7 @@ def verify(
         if differ:
             print_line(f"no: {differ} of {len(checks)} checks found a difference")
         elif refused:
-            print_line("cannot be told: this version does not make the numbers again")
+            print_line(f"cannot be told: {refused} of {len(checks)} checks could not be made")
         elif data:
             print_line("yes: the bundle is what the data gives")
         else:
@@ -79,12 +78,7 @@ def _recompute(
     then = {one["name"]: one["provenance"] for one in audits}
     audited = {name: _as_then(audit, then[name]) for name, audit in document.audits.items()}
     document = replace(document, audits=audited)
-    files = texts_of(document, model)
-    if find_spec("jinja2") is not None:
-        from localparity.report.page._page import render_page
-
-        files["report.html"] = render_page(document).encode()
-    return files
+    return {"report.html": render_page(document).encode(), **texts_of(document, model)}
 
 
 def _as_then(audit: Audit, then: Mapping[str, Any]) -> Audit:

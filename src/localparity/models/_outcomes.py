@@ -142,8 +142,8 @@ class ModelComparison:
     def __repr__(self) -> str:
         return f"ModelComparison({len(self.outcomes)} models, recommended: {self.recommended.name})"
 
-    def _repr_html_(self) -> str | None:
-        """The models for a notebook; nothing without the extra `report`."""
+    def _repr_html_(self) -> str:
+        """The models for a notebook."""
         from localparity.report.page._notebook import comparison_html
 
         return comparison_html(self)
@@ -301,10 +301,7 @@ class ModelComparison:
         if not best.met and not best.promise:
             return f"No model is within {bound} on validation data; the nearest is {words}."
         if best not in self.within_on_test:
-            return (
-                f"No clear choice: {words}. That is above {bound}, though it was the most accurate model "
-                "within it on validation data."
-            )
+            return f"No clear choice: the model chosen on validation data is above {bound}: {words}."
         if best.promise and best.test.interval is not None:
             sure = best.test.interval.confidence
             return f"Use {words}. It is within {bound} for new people with probability {sure:g}."
@@ -371,7 +368,7 @@ class ModelComparison:
         return values
 
     def to_html(self, path: str | PathLike[str], *, about: Sequence[str] = (), force: bool = False) -> None:
-        """Write the comparison as one page that opens anywhere, offline. Needs the extra `report`.
+        """Write the comparison as one page that opens anywhere, offline.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Figures on matplotlib axes, and a page that people can read; needs the extra `report`."""
+"""Figures on matplotlib axes, which need the extra `report`, and a page that people can read."""
 
 from localparity._lazy import lazy_names
 

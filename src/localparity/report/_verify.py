@@ -23,22 +23,34 @@ from localparity._text import group_text
 from localparity._types import Group
 from localparity._validation import InputError
 from localparity._version import __version__
-from localparity.auditing._answer import Answer, BoundResult, NotAssessed, bound_result
+from localparity.auditing._answer import (
+    Answer,
+    BoundResult,
+    NotAssessed,
+    Spot,
+    bound_result,
+    named_pair,
+    said_of,
+    share_ends,
+)
 from localparity.auditing._audit import Audit
 from localparity.auditing._document import FORMAT, FORMAT_VERSION, Document, plain_audit
 from localparity.auditing._findings import PairSummary
-from localparity.auditing._policy import PolicyFile, parse_policy
+from localparity.auditing._policy import BOUND, PolicyFile, parse_policy
 from localparity.auditing._tables import Shown
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
+from localparity.counts._rows import ClusteredRows
 from localparity.counts._score_counts import strata_of, with_everyone
 from localparity.metrics import CategoryTable, ScoringRates
 from localparity.metrics._gap_curve import GapCurve, curve_between, worst_interval
 from localparity.report._bundle import CHANGES, CHECKSUMS, METHODS, RECORD, RECORD_VERSION
 from localparity.report._markdown import markdown_of
+from localparity.report.page._page import MOST_ROWS
 from localparity.uncertainty._bands import Steps, finite_sample_radii
+from localparity.uncertainty._impact import shared_error
 from localparity.uncertainty._intervals import MeasuredPair, band_intervals, finite_sample_intervals
 from localparity.uncertainty._resampling import least_resamples
 
@@ -58,7 +70,8 @@ _OPTIONAL = (
 _RATES = ("scoring_rates", "selection_rates")
 _OWN_WORDS = ("unknown_groups", "strata", "ratios", "paired")
 
-Result = Literal["agrees", "differs", "not checked"]
+Result = Literal["agrees", "differs", "not checked", "cannot be told"]
+"""The last is what another version can check."""
 
 
 @dataclass(frozen=True)
@@ -206,13 +219,20 @@ def _restored_audit(plain: Mapping[str, Any]) -> Audit:
         for name in hints
         if name in audited and name not in _OPTIONAL
     }
-    audit = Audit(comparison=comparison, counts=ScoreCounts({}), **kept)
+    audit = Audit(comparison=comparison, counts=ScoreCounts({}, clusters=_clusters(plain)), **kept)
     bound = None if plain["bound"] is None else _restored(BoundResult, plain["bound"], "/bound")
     largest = plain["answer"]["largest"]
     answer = _restored(Answer, {**plain["answer"], "pairs": [], "bound": None, "largest": largest}, "/answer")
     vars(audit)["assumptions"] = tuple(plain["assumptions"])
     vars(audit)["answer"] = replace(answer, bound=bound)
     return audit
+
+
+def _clusters(plain: Mapping[str, Any]) -> ClusteredRows | None:
+    """No rows of no clusters, where people are counted by clusters."""
+    found = plain["provenance"] or {"columns": {}}
+    none = np.zeros(0, dtype=np.int64)
+    return ClusteredRows(none, none, none, ()) if "cluster" in found["columns"] else None
 
 
 def _with_estimates(pair: Mapping[str, Any], confidence: float) -> list[dict[str, Any]]:
@@ -235,16 +255,53 @@ def verify_files(files: Mapping[str, bytes]) -> Iterator[Check]:
     ):
         if (found.get("format"), found.get("version")) != (form, version):
             raise InputError(f"is not {form} in version {version}, which this localparity reads", file=name)
+    yield from _check_keys(files, plain, record)
     try:
         audits = {one["name"]: _restored_audit(one) for one in plain["audits"]}
         yield from _check_policy(files.get("policy.toml"), record, plain)
         yield from _check_json(plain, audits)
-        document = _document(plain, audits, record)
-        yield from _check_texts(files, plain, document)
-        yield _check_page(files["report.html"], document)
+        document, version = _document(plain, audits, record), plain["localparity"]
+        for check in (
+            *_check_answers(audits, record),
+            *_check_texts(files, plain, document),
+            *_check_page(files["report.html"], plain, document),
+        ):
+            yield check if version == __version__ else _in_words_of(version, check)
         yield from _check_counts(plain, audits, record)
     except _UNFIT as error:
         yield _unfit(error)
+
+
+def _in_words_of(version: str, check: Check) -> Check:
+    """A check of words that another version wrote: where they differ, that version tells."""
+    if check.result != "differs":
+        return check
+    return Check("cannot be told", f"{check.text}. pip install localparity=={version} checks its own words")
+
+
+_KEYS = {
+    "audit.json": {"format", "version", "localparity", "title", "min_group_size", "audits"},
+    "record.json": {"format", "version", "methods", "policy_sha256", "policy", "counts"},
+}
+
+
+def _check_keys(
+    files: Mapping[str, bytes], plain: Mapping[str, Any], record: Mapping[str, Any]
+) -> Iterator[Check]:
+    """What a bundle may not have, or not at this version."""
+    for found, name in ((plain, "audit.json"), (record, "record.json")):
+        if found.keys() != _KEYS[name]:
+            yield Check(
+                "differs", f"{name} has not the keys of an audit: {sorted(found.keys() ^ _KEYS[name])}"
+            )
+    if plain.get("localparity") == __version__ and record.get("methods") != METHODS:
+        yield Check(
+            "differs", f"localparity {__version__} has methods {METHODS}, not {record.get('methods')}"
+        )
+    if record.get("policy") is None and files["command.txt"].startswith(b"localparity audit "):
+        yield Check("differs", "policy.toml: a bundle of the command has one")
+    if "model_card.md" in files and (record.get("policy") or {}).get("score") is not None:
+        yield Check("differs", "model_card.md: the scores are a column's, not a model's")
 
 
 _UNFIT = (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, RuntimeError, AssertionError)
@@ -331,6 +388,56 @@ def _check_json(plain: Mapping[str, Any], audits: Mapping[str, Audit]) -> Iterat
         if audit.provenance is not None and audit.provenance.version != plain["localparity"]:
             wrong.append("the version")
         yield _check(not wrong, f"the numbers{whose} agree with each other" + _listed(wrong))
+
+
+def _check_answers(audits: Mapping[str, Audit], record: Mapping[str, Any]) -> Iterator[Check]:
+    """Whether the words and the shares of each answer are those of its numbers."""
+    policy = record["policy"]
+    for name, audit in audits.items():
+        if policy is None or audit.missing_rows.groups:
+            yield Check("not checked", f"the words of the answer of {name} against its numbers")
+        else:
+            wrong = [
+                *_wrong_words(audit, policy),
+                *_wrong_shares(audit, weighted=policy["weight"] is not None),
+            ]
+            yield _check(
+                not wrong, f"the words of the answer of {name} are those of its numbers" + _listed(wrong)
+            )
+
+
+def _wrong_words(audit: Audit, policy: Mapping[str, Any]) -> Iterator[str]:
+    """The sentences and numbers of an answer that the pairs do not give."""
+    answer, (pair, place, _) = audit.answer, named_pair(audit)
+    window = pair.window
+    if audit.comparison.compare == "to_overall":
+        window = replace(window, groups=(window.groups[0], EVERYONE))
+    spot = Spot(window, answer.cutoff, answer.groups, answer.first, answer.second)
+    again = said_of(audit, spot, **{name: policy[name] for name in BOUND})
+    if place and audit.findings[place].epsilon != audit.findings[0].epsilon:
+        del again["headline"]  # it names the cutoffs of another window
+    yield from (name for name, value in again.items() if getattr(answer, name) != value)
+
+
+def _wrong_shares(audit: Audit, *, weighted: bool) -> Iterator[str]:
+    """The groups whose share above the cutoff, its interval or its gap cannot be."""
+    answer, first, second = audit.answer, audit.answer.first, audit.answer.second
+    sides = len(answer.groups) + (audit.comparison.compare == "to_overall")
+    error = shared_error(audit.confidence, sides)
+    for one in dict.fromkeys(filter(None, (*answer.groups, first, second))):
+        if one.share_above is None or weighted or audit.counts.clusters is not None:
+            continue
+        people, ends = one.share_above * one.people, share_ends(one.share_above, one.people, error)
+        if abs(people - round(people)) > _NEAR or (one.low, one.high) != ends:
+            yield f"the share of {one.name}"
+    if first is not None and second is not None:
+        gap = (first.share_above or 0.0) - (second.share_above or 0.0) - answer.gap
+        if gap < -_CUTOFF_NEAR or (answer.epsilon == 0.0 and gap > _CUTOFF_NEAR):
+            yield f"the gap of {first.name} and {second.name}"
+
+
+_CUTOFF_NEAR = 0.001 + 1e-9
+"""How near to MCDP the gap at the cutoff of an answer is, which has few digits."""
 
 
 def _wrong(audit: Audit, plain: Mapping[str, Any]) -> Iterator[str]:
@@ -460,11 +567,14 @@ class _Page(HTMLParser):
         self.rows: list[list[tuple[str, str | None, str | None]]] = []
         self._cell: tuple[list[str], str | None, str | None] | None = None
         self._hidden = 0
+        self._is_numbers = False
+        self.numbers = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin a row or a cell."""
         values = dict(attrs)
         self._hidden += tag in ("script", "style")
+        self._is_numbers = tag == "script" and values.get("id") == "numbers"
         if tag == "tr":
             self.rows.append([])
         elif tag in ("td", "th"):
@@ -473,6 +583,7 @@ class _Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         """End a cell."""
         self._hidden -= tag in ("script", "style")
+        self._is_numbers &= tag != "script"
         if tag in ("td", "th") and self._cell is not None and self.rows:
             words, value, high = self._cell
             self.rows[-1].append((_spaced("".join(words)), value, high))
@@ -482,6 +593,8 @@ class _Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Keep what is read."""
+        if self._is_numbers:
+            self.numbers += data
         if not self._hidden:
             self.text.append(data)
             if self._cell is not None:
@@ -492,10 +605,17 @@ def _spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def _check_page(content: bytes, document: Document) -> Check:
-    """Whether the page has the sentences, facts and rows of tables that the JSON has."""
+def _check_page(content: bytes, plain: Mapping[str, Any], document: Document) -> Iterator[Check]:
+    """Whether the page has the numbers, sentences, facts and rows of tables that the JSON has."""
     page = _Page()
     page.feed(content.decode(errors="replace"))
+    numbers = json.loads(json.dumps(plain))
+    for audit in numbers["audits"]:
+        audit["pairs"] = audit["pairs"][:MOST_ROWS]
+    found = next(differences(_parse(page.numbers.encode(), "report.html"), numbers), None)
+    yield _check(
+        found is None, "the numbers behind the page are those of the JSON" + (f": {found}" if found else "")
+    )
     lines = Counter(_spaced(line) for line in "".join(page.text).split("\n"))
     rows = Counter(tuple(row) for row in page.rows)
     expected = list(dict.fromkeys(_spaced(text) for text in _page_sentences(document)))
@@ -512,7 +632,8 @@ def _check_page(content: bytes, document: Document) -> Check:
                 missing.append(" ".join(row))
     count = sum(len(table.rows) for table in tables)
     said = f"the page has the {len(expected)} sentences and {count} rows of the JSON"
-    return _check(not missing, said + _listed([text[:80] for text in missing]))
+    yield _check(not missing, said + _listed([text[:80] for text in missing]))
+    yield Check("not checked", "the page's charts and whatever else it says; the data tell")
 
 
 def _page_cell(cell: str, is_number: bool) -> tuple[str, str | None, str | None]:
@@ -540,17 +661,19 @@ def _page_sentences(document: Document) -> Iterator[str]:
 def _check_counts(
     plain: Mapping[str, Any], audits: Mapping[str, Audit], record: Mapping[str, Any]
 ) -> Iterator[Check]:
-    """Whether the numbers lie where the people in steps of scores let them lie."""
+    """Whether the numbers are possible with the people in each step of scores."""
     counts, same_methods = record["counts"], record["methods"] == METHODS
     for name, audit in audits.items():
         steps = counts[name]
         if steps is None:
-            yield Check("not checked", f"the numbers of {name} against counts: the bundle may have none")
+            least = max(plain["min_group_size"], DISCLOSURE_LIMIT)
+            known = record["policy"] is not None and audit.counts.clusters is None
+            may = not known or any(group.rows < least for group in audit.groups)
+            said = f"the numbers of {name} against counts: the bundle "
+            yield Check(*(("not checked", said + "may have none") if may else ("differs", said + "has none")))
             continue
         checked, wrong = _against_counts(audit, steps, same_methods=same_methods)
-        said = (
-            f"{checked} numbers of {name} lie where the counts, in steps of at least 10 people, let them lie"
-        )
+        said = f"{checked} numbers of {name} are possible with the counts, in steps of at least 10 people"
         yield _check(not wrong, said + _listed(wrong))
     if set(counts) != {one["name"] for one in plain["audits"]}:
         yield Check("differs", "the counts belong to other audits")
@@ -676,12 +799,14 @@ def verify_data(
     """Whether the same files come from the data; `recompute` makes them from the JSON and the policy."""
     plain, record = _parse(files["audit.json"], "audit.json"), _parse(files["record.json"], "record.json")
     if record.get("policy") is None:
-        yield Check("not checked", "the numbers against the data: only the command's bundles have a policy")
+        yield Check(
+            "cannot be told", "the numbers against the data: only the command's bundles have a policy"
+        )
         return
     if record.get("methods") != METHODS:
         changed = "".join(f"; {text}" for text in CHANGES.values())
         yield Check(
-            "not checked",
+            "cannot be told",
             f"the numbers against the data: localparity {plain.get('localparity')} made them by other methods"
             f"{changed}. pip install localparity=={plain.get('localparity')} has these",
         )
@@ -696,21 +821,29 @@ def verify_data(
         mine = _numbers_in(_parse(again["audit.json"], "audit.json"))
         found = next(differences(_numbers_in(plain), mine), None)
         yield _check(found is None, "every number, recomputed" + (f": {found}" if found else ""))
-        yield Check(
-            "not checked", f"words: localparity {plain['localparity']} wrote them, this is {__version__}"
-        )
-        return
-    for name, content in again.items():
-        if name not in files:
-            yield Check("differs", f"{name}: the bundle has none")
+        again = {name: _of_version(content, plain["localparity"]) for name, content in again.items()}
+        if any(
+            difference(content.decode(), files[name].decode(errors="replace"))
+            for name, content in again.items()
+        ):
+            yield _in_words_of(plain["localparity"], Check("differs", "the words, made again from the data"))
+            return
+    for name in sorted({*again, *files} - {CHECKSUMS}):
+        if name not in files or name not in again:
+            yield Check(
+                "differs", f"{name}: {'the bundle has none' if name in again else 'the data give none'}"
+            )
             continue
-        text, mine_text = files[name].decode(errors="replace"), content.decode()
+        text, mine_text = files[name].decode(errors="replace"), again[name].decode()
         found = difference(mine_text, text)
         if found and name.endswith(".json"):
-            found = next(differences(_parse(files[name], name), _parse(content, name)), found)
+            found = next(differences(_parse(files[name], name), _parse(again[name], name)), found)
         yield _check(found is None, f"{name}, made again from the data" + (f": {found}" if found else ""))
-    for name in files.keys() - again.keys() - {CHECKSUMS}:
-        yield Check("not checked", f"{name}: making it again needs pip install 'localparity[report]'")
+
+
+def _of_version(content: bytes, version: str) -> bytes:
+    """A file as another version would name itself in it."""
+    return re.sub(rb'("localparity": ?)"[^"]*"', rb"\g<1>" + json.dumps(version).encode(), content, count=1)
 
 
 def _numbers_in(plain: Any) -> Any:

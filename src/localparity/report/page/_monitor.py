@@ -272,7 +272,7 @@ def write_monitor_page(
 
     The page says first whether there is an alarm, how large MCDP is now and over the whole period, with a
     chart of MCDP over time in which a period can be chosen. Tables and the method follow. It asks nothing of
-    any network. Needs the extra `report`.
+    any network.
 
     Parameters
     ----------

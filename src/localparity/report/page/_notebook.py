@@ -50,19 +50,15 @@ def notebook_style() -> str:
     return themes + re.sub(r"^[^{]+", within, parts["drawings"], flags=re.MULTILINE) + parts["notebook"]
 
 
-def audit_html(document: Document) -> str | None:
-    """The first screen of an audit, or nothing where jinja2 is not installed.
+def audit_html(document: Document) -> str:
+    """The first screen of an audit.
 
     Groups of a few people are not drawn: a notebook is handed on as it stands.
     """
-    try:
-        page = template("notebook.html.j2")
-    except ImportError:
-        return None
     ((name, audit),) = document.audits.items()
     answer = document.answer(name)
     is_drawn = not few_people(audit.counts, audit.comparison, document.min_group_size)
-    html: str = page.render(
+    html: str = template("notebook.html.j2").render(
         style=notebook_style(),
         answer=answer,
         chips=chips_of(answer),
@@ -122,12 +118,9 @@ def frontier_html(frontier: Frontier) -> str:
     return card(told, figure(drawing, told, above="average precision", below=f"MCDP({frontier.epsilon:g})"))
 
 
-def explanation_html(explanation: Explanation) -> str | None:
-    """What carries a gap, ranked, with the gap before and after; nothing where jinja2 is not installed."""
-    try:
-        parts = template("parts.html.j2").module
-    except ImportError:
-        return None
+def explanation_html(explanation: Explanation) -> str:
+    """What carries a gap, ranked, with the gap before and after."""
+    parts = template("parts.html.j2").module
     shown = [parts.dots(explained_dots(explanation), True)]
     drawn = explained_drawing(explanation)
     if drawn is not None:
@@ -136,12 +129,9 @@ def explanation_html(explanation: Explanation) -> str | None:
     return card(" ".join(explanation.sentences), "".join(map(str, shown)))
 
 
-def comparison_html(comparison: ModelComparison) -> str | None:
-    """The models at their MCDP on the test part, or nothing where jinja2 is not installed."""
-    try:
-        parts = template("parts.html.j2").module
-    except ImportError:
-        return None
+def comparison_html(comparison: ModelComparison) -> str:
+    """The models at their MCDP on the test part."""
+    parts = template("parts.html.j2").module
     recommended = f"Recommended: {comparison.recommended.name}"
     line = recommended if comparison.baseline is None else comparison.sentences[0]
     return card(line, parts.dots(comparison_dots(comparison), True))

@@ -19,7 +19,6 @@ import numpy as np
 
 from localparity._io._files import write_new
 from localparity._text import group_text, number_text, outward_points, points, whole_percent
-from localparity._validation import require
 from localparity.auditing._answer import FEW_PEOPLE
 from localparity.auditing._document import FEW_CUTOFFS, MIN_RATIO, Document, DocumentKeywords
 from localparity.auditing._tables import ReportTable
@@ -77,7 +76,9 @@ def explainer() -> Callable[[str], Any]:
     >>> print(explained("<b> at a cutoff"), explained("another cutoff"))
     &lt;b&gt; at a <a class="term" href="#word-cutoff">cutoff</a> another cutoff
     """
-    markup, seen = require("markupsafe", extra="report").Markup, set[str]()
+    from markupsafe import Markup
+
+    seen = set[str]()
 
     def explained(text: str) -> Any:
         parts, end = [], 0
@@ -85,10 +86,10 @@ def explainer() -> Callable[[str], Any]:
             word = _WORDS[found[0]]
             if word not in seen:
                 seen.add(word)
-                link = markup('<a class="term" href="#word-{}">{}</a>')
-                parts += [markup.escape(text[end : found.start()]), link.format(word, found[0])]
+                link = Markup('<a class="term" href="#word-{}">{}</a>')
+                parts += [Markup.escape(text[end : found.start()]), link.format(word, found[0])]
                 end = found.end()
-        return markup("").join([*parts, markup.escape(text[end:])])
+        return Markup("").join([*parts, Markup.escape(text[end:])])
 
     return explained
 
@@ -131,7 +132,8 @@ def page_style() -> str:
 
 def template(name: str) -> Any:
     """A template that escapes every text put into it."""
-    jinja2 = require("jinja2", extra="report")
+    import jinja2
+
     loader = jinja2.PackageLoader("localparity.report.page", "")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
     environment.filters["explained"] = explainer()
@@ -407,7 +409,7 @@ def write_page(
 
     The page says first what was found, how large it is and how sure that is, with a chart of two groups above
     each cutoff and a control for the cutoff. The groups and the clear pairs follow; the rest is folded. It
-    asks nothing of any network. Needs the extra `report`.
+    asks nothing of any network.
 
     Parameters
     ----------
@@ -441,7 +443,8 @@ def write_page(
     write_new(Path(path), render_page(document, notes).encode(), force=force)
 
 
-_MOST_ROWS = 600
+MOST_ROWS = 600
+"""A page has no more rows of pairs than this."""
 
 
 def render_page(document: Document, notes: Mapping[str, str] | None = None) -> str:
@@ -528,7 +531,7 @@ def chips_of(answer: Answer) -> list[str]:
 
 def _tables(document: Document) -> Iterator[ReportTable]:
     """The tables under all numbers, each with its name."""
-    most = max(1, _MOST_ROWS // sum(len(audit.findings) for audit in document.audits.values()))
+    most = max(1, MOST_ROWS // sum(len(audit.findings) for audit in document.audits.values()))
     names = ("models", "paired", "findings", "pairs", "groups", "strata")
     for place, section in enumerate(document.sections(*names)):
         for table in section.tables:
@@ -576,5 +579,5 @@ def _method_notes(document: Document, models: Sequence[PageModel]) -> dict[str, 
 def _numbers(document: Document) -> dict[str, Any]:
     numbers = document.to_dict()
     for audit in numbers["audits"]:
-        audit["pairs"] = audit["pairs"][:_MOST_ROWS]
+        audit["pairs"] = audit["pairs"][:MOST_ROWS]
     return numbers

@@ -257,7 +257,7 @@ class RateCurves:
         left, right = place > _FAR_RIGHT, place < _FAR_LEFT
         if self.chance is None:
             drawing.line("bracket", (self.cutoff, low), (self.cutoff, high))
-            size = points(high - low, self.max_mcdp)
+            size = points(high - low, self.max_mcdp) if high > low else ""
             room = self._has_room(left=left)
             spot = (high + low) / 2.0 if room else high
             drawing.text(

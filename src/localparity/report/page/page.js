@@ -121,7 +121,8 @@ function startModel(model, number) {
     write(kinds[1 - upperSide], names[1 - upperSide], under);
     /* A line more, above the upper name: where the lines leave no room beside the bracket. */
     const above = (long, lines = 1.25) => [Math.max(0, Math.min(upperStart, width - long)), upperY, upperLift - lines];
-    write("points", near ? `${(100 * (top - bottom)).toFixed(1)} points` : `${apart} point${apart === 1 ? "" : "s"}`, (long) => {
+    const size = near ? `${(100 * (top - bottom)).toFixed(1)} points` : `${apart} point${apart === 1 ? "" : "s"}`;
+    write("points", top > bottom ? size : "", (long) => {
       const middle = (top + bottom) / 2, room = 12 / tall, right = here + 10, left = here - 10 - long;
       const clear = (place) => curve(upperSide, place) > middle + room && curve(1 - upperSide, place) < middle - room;
       if (right + long <= width && [before(right), after(right + long)].every(clear)) return [right, middle, 0.35];
