@@ -56,3 +56,8 @@ def test_a_window_is_frozen_and_equal_to_one_that_says_the_same() -> None:
     assert window.sentence == curve().worst_window().sentence
     with pytest.raises(FrozenInstanceError):
         window.low = 0.0  # type: ignore[misc]
+
+
+def test_an_interval_is_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        lp.results.Interval(0.1, 0.2, 0.3).low = 0.0  # type: ignore[misc]

@@ -156,3 +156,24 @@ def test_a_curve_and_a_profile_show_themselves() -> None:
     assert repr(profile) == "McdpProfile(MCDP(0) 100.0, MCDP(0.05) 100.0, MCDP(0.1) 100.0 points)"
     for shown in (curve, profile):
         assert "<svg" in shown._repr_html_()
+
+
+@pytest.mark.parametrize(("scores", "half_width"), [((0.25, 0.75), 0.25), ((0.0, 0.75), 0.75)])
+def test_the_widest_window_spans_the_scores_and_counts_in_full_from_the_bottom(
+    scores: tuple[float, float], half_width: float
+) -> None:
+    people = lp.Predictions.from_arrays(None, scores, sensitive_features=["a", "b"])
+    assert lp.gap_curve(people).widest_window == half_width
+
+
+@pytest.mark.parametrize(("low", "whole"), [(-(2.0**53), True), (-(2.0**54), False)])
+def test_beyond_2_to_the_53_scores_are_not_known_to_be_whole(low: float, whole: bool) -> None:
+    knots, gap = np.array([low, 0.0]), np.array([1.0, 0.0])
+    assert lp.results.GapCurve(knots, gap, ("a", "b"), (1, 1), score_range=(low, 0.0)).whole is whole
+
+
+def test_everyone_may_be_on_either_side() -> None:
+    people = lp.Predictions.from_arrays(None, [0.2, 0.6, 0.7], sensitive_features=["a", "b", "b"])
+    first, second = (lp.gap_curve(people, groups=pair) for pair in (("everyone", "b"), ("b", "everyone")))
+    assert first.gap.tolist() == (-second.gap).tolist()
+    assert max(first.gap) == pytest.approx(1 / 3)
