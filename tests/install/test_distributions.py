@@ -135,12 +135,18 @@ def test_a_missing_extra_is_named(python: Path, tmp_path: Path) -> None:
     assert "localparity[report]" in found.stderr
 
 
-# The last, as it puts more into the environment.
-def test_with_the_extra_it_writes_a_page(python: Path, built: Path, tmp_path: Path) -> None:
-    (wheel,) = built.glob("*.whl")
-    run(python, "-m", "pip", "install", *QUIETLY, "--constraint", PINS, f"{wheel}[report]")
+def test_a_bundle_verifies_on_another_python(python: Path, tmp_path: Path) -> None:
+    """In an environment with nothing but the package, and the other way round."""
+    (tmp_path / "scores.csv").write_text(SCORES + 300 * "0.25,f\n0.5,f\n0.5,m\n0.75,m\n")
+    here, there = (sys.executable, "-m", "localparity"), (python.with_name("localparity"),)
+    for makes, checks in ((here, there), (there, here)):
+        assert "DISPARITY" in run(*makes, *AUDIT, "--out", "audit.zip", "--force", cwd=tmp_path)
+        assert "yes: the bundle agrees with itself" in run(*checks, "verify", "audit.zip", cwd=tmp_path)
+        again = run(*checks, "verify", "audit.zip", "--data", "scores.csv", cwd=tmp_path)
+        assert "yes: the bundle is what the data gives" in again
+
+
+def test_it_writes_a_page(python: Path, tmp_path: Path) -> None:
     (tmp_path / "scores.csv").write_text(SCORES)
-    outputs = ("--report", "audit.html", "--out", "audit.zip")
-    assert FOUND in run(python.with_name("localparity"), *AUDIT, *outputs, cwd=tmp_path)
+    assert FOUND in run(python.with_name("localparity"), *AUDIT, "--report", "audit.html", cwd=tmp_path)
     assert FOUND in (tmp_path / "audit.html").read_text(encoding="utf-8")
-    assert "report.html" in zipfile.ZipFile(tmp_path / "audit.zip").namelist()

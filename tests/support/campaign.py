@@ -19,6 +19,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import zipfile
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -35,6 +36,7 @@ from fuzzing import damage, damage_json, sealed
 from localparity._io._files import sha256_of
 from localparity.monitoring import Monitor
 from localparity.monitoring._sketch import join_parts, split_parts
+from localparity.report._bundle import CHECKSUMS, packed
 from processes import CommandLine, Journal, fork, memory_folder, type_command, write_to
 from results_page import rows_of, write_page
 
@@ -83,6 +85,7 @@ BASES = {
     "reproduce": "reproduce adult --methods erm --seeds 1 --device cpu --store {out}/store --dry-run",
     "reproduce tables": "reproduce tables --store {in}/store --out {out}/tables",
     "compare": f"compare {_PEOPLE} --network-steps 2 --resamples 19",
+    "verify": "verify {in}/bundle/audit.zip --data {in}/people.csv --json",
 }
 _SLOW = ("compare", "demo")
 """Of these, only lists that a wrong number or word may end."""
@@ -95,6 +98,7 @@ _PREPARE = (
     f"train {_PEOPLE} --out {{in}}/xgboost --model xgboost --strength 0.1",
     f"repair {_PEOPLE} --out {{in}}/repair --group-aware --max-mcdp 0.3",
     f"repair {_PEOPLE} --out {{in}}/blind --max-mcdp 0.6",
+    "audit {in}/people.csv --score score --group sex --resamples 19 --max-mcdp 0.9 --scoring-rates --out {in}/bundle/audit.zip",
 )
 TABLES = {
     "audit": "audit {table} --score p --group sex --resamples 0 --jobs 1 --min-group-size 1 --epsilon 0 --json",
@@ -117,6 +121,7 @@ LIARS = {
     "blind": "predict {out}/blind {in}/people.csv --out {out}/scores.csv",
     "store": KEPT["store"],
     "monitor": KEPT["monitor"],
+    "bundle": "verify {out}/bundle/audit.zip",
 }
 """The same for files whose checksums fit, whatever became of their values."""
 _FIRST_LIE = 10**6
@@ -169,6 +174,8 @@ def make_lie(owner: str, line: CommandLine, rng: random.Random) -> Case:
     shutil.copytree(line.inputs / source, folder)
     if owner == "monitor":
         _lie_in_monitor(folder, rng)
+    elif owner == "bundle":
+        _lie_in_bundle(folder / "audit.zip", rng)
     else:
         files = [path for path in sorted(folder.rglob("*")) if path.is_file() and "card" not in path.name]
         path = rng.choice(files)
@@ -210,6 +217,18 @@ def _lie_in_monitor(folder: Path, rng: random.Random) -> None:
         content = json.dumps(header).encode()
     with store.writing():
         store.remember(kind, {name: content})
+
+
+def _lie_in_bundle(path: Path, rng: random.Random) -> None:
+    """Change one file of a bundle."""
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist() if name != CHECKSUMS}
+    name = rng.choice(sorted(files))
+    if name.endswith(".json"):
+        files[name] = json.dumps(damage_json(json.loads(files[name]), rng.choice)).encode()
+    else:
+        files[name] = damage(files[name], rng.choice)
+    path.write_bytes(packed(files))
 
 
 def make_words(rng: random.Random) -> tuple[str, list[str]]:
