@@ -401,6 +401,12 @@ def test_json_that_cannot_be_is_refused(files: Files, text: bytes) -> None:
         assert (code, "cannot be read" in output) == (2, True), output
 
 
+def test_a_long_name_makes_no_long_line(files: Files) -> None:
+    one = everywhere(files, "scores.csv", "a" * 100_000)
+    for words in ((), ("--json",)):
+        assert max(map(len, verified(one, *words)[1].splitlines())) < 1000
+
+
 def test_json_of_any_shape_is_no_crash(files: Files) -> None:
     for name in ("audit.json", "record.json"):
         plain = json.loads(files[name])

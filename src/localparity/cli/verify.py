@@ -39,6 +39,7 @@ def verify(
     if data:
         again = list(verify_data(files, lambda plain, policy: _recompute(plain, policy, data, model)))
         checks = [check for check in checks if check.result != "not checked"] + again
+    checks = [replace(check, text=_shortened(check.text)) for check in checks]
     refused = sum(check.result == "cannot be told" for check in checks)
     differ = sum(check.result == "differs" for check in checks)
     if json:
@@ -58,6 +59,14 @@ def verify(
             print_line("yes: the bundle agrees with itself. --data FILE recomputes its numbers")
     if differ or refused:
         raise typer.Exit(1 if differ else 2)
+
+
+_LONGEST = 800
+
+
+def _shortened(text: str) -> str:
+    """A text that may quote what anybody wrote into a bundle."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 def _recompute(
