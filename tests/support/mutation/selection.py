@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
@@ -30,7 +31,7 @@ KERNELS = ("_kernels.py",)
 """The files whose mutants are seen only with the compiler off; the tests of all others run with it on."""
 
 BUDGET = 60.0
-"""The most seconds of tests that a mutant is tried on: those that would take longest are left out."""
+"""The most seconds of processor time of tests that a mutant is tried on: those that would take longest are left out."""
 
 PYTEST = (
     *("-q", "--no-header", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"),
@@ -54,7 +55,7 @@ def environment(*, compiled: bool) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What the tests do on the files as they are: seconds by test, and tests by file and line."""
+    """What the tests do on the files as they are: seconds of processor time by test, and tests by file and line."""
 
     seconds: dict[str, float]
     reached: dict[str, dict[int, frozenset[str]]]
@@ -149,13 +150,19 @@ def _reached(data: Path) -> dict[str, dict[int, list[str]]]:
     return reached
 
 
-_seconds: defaultdict[str, float] = defaultdict(float)
+_seconds: dict[str, float] = {}
 
 
 @pytest.hookimpl
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Measure how long each test takes, where this module is a plugin of pytest."""
-    _seconds[report.nodeid] += report.duration
+def pytest_runtest_logstart(nodeid: str) -> None:
+    """Measure each test's seconds of processor time, whatever else the machine does, where this is a plugin of pytest."""
+    _seconds[nodeid] = -time.process_time()
+
+
+@pytest.hookimpl
+def pytest_runtest_logfinish(nodeid: str) -> None:
+    """The test has ended."""
+    _seconds[nodeid] += time.process_time()
 
 
 @pytest.hookimpl
