@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 import zipfile
 from abc import abstractmethod
 from dataclasses import replace
@@ -16,12 +17,15 @@ from sklearn.utils import TransformerTags, indexable
 from sklearn.utils.validation import has_fit_parameter
 
 from localparity._io._sealed import Files
+from localparity._text import group_text
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, ScoreRange, Seed
-from localparity._validation import InputError, as_count, as_probability, as_scores, require
+from localparity._validation import InputError, InputWarning, as_count, as_probability, as_scores, require
+from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.models._bound import Bound, Measured
 from localparity.models._card import ModelCard
 from localparity.models._folder import FolderMixin, parse_files
 from localparity.models._rows import RowsClassifier, TrainingRows, as_seed
+from localparity.models.repair._dual import least_sizes
 from localparity.predictions import Names
 
 NAMES = Names("y", "scores", "sensitive_features", "sample_weight")
@@ -107,6 +111,8 @@ class RepairingClassifier(FolderMixin, RowsClassifier, BaseEstimator):  # type: 
     ) -> Self:
         """Fit on a part of the rows, and audit the scores of the others for the model card.
 
+        Groups that take no part in the bound, or of whom fewer than ten people are held out, are not audited.
+
         Parameters
         ----------
         X, y, sensitive_features, sample_weight
@@ -127,9 +133,25 @@ class RepairingClassifier(FolderMixin, RowsClassifier, BaseEstimator):  # type: 
         rows, seed = self._as_rows(X, y, sensitive_features, sample_weight), as_seed(self.random_state)
         fitted, held_out = rows.with_weight().hold_out(test_fraction, seed)
         self._fit_described(fitted)
-        confidence = _CONFIDENCE if self.confidence is None else self.confidence
+        confidence, held_out = self.confidence or _CONFIDENCE, self._audited(held_out)
         self._held_out = bound.audit(held_out, self._scores(held_out), confidence, n_resamples, seed)
         return self
+
+    def _audited(self, held_out: TrainingRows) -> TrainingRows:
+        """Return the rows of groups that take part in the bound, and of whom a card may tell."""
+        names, without = held_out.group_names, getattr(self, "left_out_", ())
+        labels = held_out.labels.astype(np.int64)
+        sizes = least_sizes(held_out.groups, labels, self.criterion, len(names))
+        part = np.array([name not in without for name in names])
+        shown = part & (sizes >= DISCLOSURE_LIMIT)
+        if shown.sum() < 2:
+            listed = ", ".join(f"{size:,}" for size in sizes[part])
+            least = f"two groups need at least {DISCLOSURE_LIMIT} people held out for the audit"
+            raise InputError(f"{least}, got groups of {listed}")
+        if few := [group_text(names[code]) for code in np.flatnonzero(part & ~shown)]:
+            reason = f"fewer than {DISCLOSURE_LIMIT} people held out are left out of the audit"
+            warnings.warn(f"groups with {reason}: {', '.join(few)}", InputWarning, stacklevel=3)
+        return held_out if shown.all() else held_out.take(np.flatnonzero(shown[held_out.groups])).settled()
 
     def card(self) -> ModelCard:
         """Return the model card, with the audit of `fit_with_audit` if there is one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from sklearn.svm import LinearSVC
 
 import localparity as lp
 from estimator_checks import Supplied, assert_passes
+from localparity._validation import InputError, InputWarning
 from localparity.models import GroupBlindClassifier
 from localparity.models._encoding import SharedTable
 from localparity.models.trees._stock import StockModel
@@ -214,3 +216,29 @@ def test_models_that_learned_the_same_of_a_table_read_it_once() -> None:
     assert table.features_for(of_class) is table.features_for(of_group)
     np.testing.assert_array_equal(of_group.predict_proba(TABLE), of_group.predict_proba(table))
     assert table.of(PLAIN) is TABLE
+
+
+@pytest.mark.parametrize(
+    ("size", "least", "warned"),
+    [(16, 30, False), (28, 5, True), (60, 30, False)],
+    ids=["no part", "few", "enough"],
+)
+def test_an_audit_tells_of_no_group_without_part_or_with_few_people(
+    size: int, least: int, warned: bool
+) -> None:
+    groups = np.where(np.arange(2000) < size, "Other", np.asarray(SEX))
+    model = blind(max_mcdp=0.5, min_group_size=least)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit_with_audit(X, Y, sensitive_features=groups, n_resamples=20)
+    told = [str(warning.message) for warning in caught if issubclass(warning.category, InputWarning)]
+    assert any("fewer than 10 people held out" in text and "Other" in text for text in told) == warned
+    audited = model.card().held_out
+    assert audited is not None
+    assert (audited.rows == 500) == (size == 60)
+
+
+def test_an_audit_of_fewer_than_two_groups_is_refused() -> None:
+    groups = np.where(np.arange(2000) < 30, "Other", "most")
+    with pytest.raises(InputError, match="two groups need at least 10 people held out"):
+        blind(max_mcdp=0.5, min_group_size=5).fit_with_audit(X, Y, sensitive_features=groups)
