@@ -150,7 +150,7 @@ def test_the_winner_is_kept_and_told_in_json(folder: Path, without_group: bool, 
         (["people.csv", "--target", "income", "--group", "gender"], "there is no column in"),
         (["empty.csv", *NAMED], "is empty"),
         (["header.csv", *NAMED], "has no rows"),
-        (["nowhere.csv", *NAMED], "there is no file"),
+        (["nowhere.csv", *NAMED], "does not exist"),
         (["people.csv", *NAMED, "--figure", "frontier.gif"], "must be a .png, .svg or .pdf file"),
         (
             ["people.csv", *NAMED, "--max-mcdp", "2"],
